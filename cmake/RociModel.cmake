@@ -3,9 +3,12 @@
 # Verilated models as CMake libraries.
 #
 #   roci_model(<target> TOP <module> [CONFIG wide|narrow] [PREFIX <class>] [SHARDS <n>] [OPT <-O1>]
-#              [SOURCES <file>...] [FOLDERS <folder>...] [ARGS <verilator argument>...])
+#              [SOURCES <file>...] [FOLDERS <folder>...] [ARGS <verilator argument>...]
+#              [STRUCTS <test source>])
 #     A static library with the model of <module>. Packages and modules of rtl/ are found by
 #     tools/verilate.py; SOURCES replaces the module's own file, FOLDERS are further -y folders.
+#     With STRUCTS, "roci_svstructs.hpp" has the C++ types of the packages that the model or the given
+#     source refers to (tools/svstructs).
 #     The class is <class> (default V<module>), its header <class>.h.
 #   roci_chip_model(<target> CONFIG wide|narrow [TRACE] [ARGS ...])
 #     The whole chip, roci_top, optimised: class Vroci_<config>. With TRACE the class is
@@ -19,6 +22,7 @@ find_package(Threads REQUIRED)
 execute_process(COMMAND ${VERILATOR} --getenv VERILATOR_ROOT
   OUTPUT_VARIABLE VERILATOR_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 set(VERILATOR_INCLUDE ${VERILATOR_ROOT}/include)
+set(ROCI_SVSTRUCTS ${PROJECT_SOURCE_DIR}/tools/svstructs)
 set(ROCI_WAIVERS ${PROJECT_SOURCE_DIR}/lint/verilator.vlt)
 
 # The runtime, compiled once. verilated_threads.cpp is needed even without --threads.
@@ -44,7 +48,7 @@ target_compile_options(model_pch PRIVATE -O1 -g0 -w)
 target_precompile_headers(model_pch PRIVATE <verilated.h>)
 
 function(roci_model target)
-  cmake_parse_arguments(M "" "TOP;CONFIG;PREFIX;SHARDS;OPT" "SOURCES;FOLDERS;ARGS" ${ARGN})
+  cmake_parse_arguments(M "" "TOP;CONFIG;PREFIX;SHARDS;OPT;STRUCTS" "SOURCES;FOLDERS;ARGS" ${ARGN})
   if(M_UNPARSED_ARGUMENTS OR NOT M_TOP)
     message(FATAL_ERROR "roci_model(${target}): bad arguments ${M_UNPARSED_ARGUMENTS}")
   endif()
@@ -86,8 +90,14 @@ function(roci_model target)
     list(APPEND options --hwif ${ROCI_HWIF_DIR})
     set(generated hwif_generate)
   endif()
+  set(headers ${v}.h ${v}___024root.h)
+  if(M_STRUCTS)
+    list(APPEND options --structs ${M_STRUCTS})
+    list(APPEND headers ${dir}/roci_svstructs.hpp)
+    list(APPEND generated ${M_STRUCTS} ${ROCI_SVSTRUCTS}/svstructs.py)
+  endif()
   # The headers are outputs too, or ninja links stale objects after an edit.
-  add_custom_command(OUTPUT ${cpp} ${v}.h ${v}___024root.h DEPFILE ${v}__ALL.d
+  add_custom_command(OUTPUT ${cpp} ${headers} DEPFILE ${v}__ALL.d
     COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/verilate.py --verilator ${VERILATOR}
             --top ${M_TOP} --prefix ${M_PREFIX} --mdir ${dir} --config ${M_CONFIG}
             --shards ${M_SHARDS} ${options} --
@@ -97,6 +107,9 @@ function(roci_model target)
     COMMENT "verilate ${target}" VERBATIM)
   add_library(${target} STATIC ${cpp})
   target_include_directories(${target} SYSTEM PUBLIC ${dir})
+  if(M_STRUCTS)
+    target_include_directories(${target} SYSTEM PUBLIC ${ROCI_SVSTRUCTS})
+  endif()
   target_link_libraries(${target} PUBLIC verilated)
   target_compile_options(${target} PRIVATE ${M_OPT} -g0 -w)
   if(M_SHARDS GREATER 1)

@@ -15,7 +15,8 @@
 #
 # What a test sees: #include DUT_HEADER, the class DUT_CLASS, the string ROCI_CONFIG_NAME ("wide",
 # "narrow", "any"), the macro ROCI_CONFIG_WIDE (1 or 0), Catch2, harness headers as
-# "harness/<name>.hpp", the generated roci_hwif.hpp. With -DROCI_TRACE=ON models can write FST and
+# "harness/<name>.hpp", the generated roci_hwif.hpp, and, if the test itself includes it,
+# "roci_svstructs.hpp": C++ types of the SystemVerilog packages that module and test name. With -DROCI_TRACE=ON models can write FST and
 # ROCI_TRACE is 1. X is random: --x-assign unique, --x-initial unique, seeded by the harness.
 
 option(ROCI_TRACE "unit-test models can write waveforms (FST)" OFF)
@@ -61,6 +62,7 @@ function(roci_unit_test test)
     message(WARNING "${test}: no ${dut}; the test is left out until the module exists")
     return()
   endif()
+  file(STRINGS ${test} mentions_structs REGEX "#include.*roci_svstructs.hpp")
   file(STRINGS ${test} lines REGEX "^// model:")
   if(NOT lines)
     set(lines "// model:")
@@ -105,18 +107,19 @@ function(roci_unit_test test)
       if(ROCI_TRACE)
         set(trace --trace-fst --trace-structs)
       endif()
+      set(structs "")
+      if(mentions_structs)
+        set(structs STRUCTS ${test})
+      endif()
       roci_model(${name}_model TOP ${top} CONFIG ${model_config} SOURCES ${source}
         FOLDERS ${folder_path} ${PROJECT_SOURCE_DIR}/tests/unit/harness
-        ARGS --x-assign unique --x-initial unique ${trace} ${args})
+        ARGS --x-assign unique --x-initial unique ${trace} ${args} ${structs})
       add_executable(${name} ${test})
       set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
       target_compile_definitions(${name} PRIVATE DUT_HEADER="V${top}.h" DUT_CLASS=V${top}
         ROCI_CONFIG_NAME="${config}" ROCI_CONFIG_WIDE=${is_wide} ${definitions})
       target_compile_options(${name} PRIVATE -O1)
       target_link_libraries(${name} PRIVATE ${name}_model roci_unit_harness roci_catch_main roci_hwif)
-      if(TARGET roci_svstructs_${model_config})
-        target_link_libraries(${name} PRIVATE roci_svstructs_${model_config})
-      endif()
       target_precompile_headers(${name} REUSE_FROM unit_pch)
       add_dependencies(unit_tests ${name})
       add_test(NAME ${name} COMMAND ${name})

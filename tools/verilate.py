@@ -7,6 +7,7 @@ Called by cmake/RociModel.cmake. What it adds to a bare call of Verilator:
   edit of another package does not rebuild this model;
 - the many generated files become one file, or N balanced ones plus a slow one (start-up code, which
   needs no optimiser): the headers then cost once, not ten times;
+- with --structs, roci_svstructs.hpp beside them: the types of those packages for C++;
 - the dependency file names the outputs that CMake knows.
 
 Does not compile. Source of the numbers behind it: docs/decisions/.
@@ -86,7 +87,7 @@ def pack(mdir, prefix, shards):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--top", required=True, help="top module")
     parser.add_argument("--prefix", required=True, help="class name of the model")
     parser.add_argument("--mdir", required=True, type=pathlib.Path, help="output folder, emptied")
@@ -96,6 +97,8 @@ def main():
                         help="file read besides the packages (default: the module's own file)")
     parser.add_argument("--folder", action="append", default=[], type=pathlib.Path,
                         help="further folder to find modules in")
+    parser.add_argument("--structs", type=pathlib.Path, metavar="TEST",
+                        help="write roci_svstructs.hpp, also with the packages that TEST names")
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--verilator", default="verilator")
     parser.add_argument("rest", nargs="*", help="arguments for Verilator, after --")
@@ -128,10 +131,19 @@ def main():
     if status:
         shutil.rmtree(args.mdir, ignore_errors=True)
         sys.exit(status if status > 0 else 1)
+    if args.structs:
+        # The configuration is always there: tests ask for its limits.
+        text = rtl.strip_comments(args.structs.read_text()) + " roci_config_pkg::"
+        wanted = needed_packages(texts + [text], args.config, args.hwif)
+        tool = rtl.ROOT / "tools/svstructs/svstructs.py"
+        subprocess.run([sys.executable, str(tool), "--output",
+                        str(args.mdir / "roci_svstructs.hpp"), *map(str, wanted)], check=True)
+        packages += [p for p in wanted if p not in packages]
     outputs = pack(args.mdir, args.prefix, args.shards)
     # Verilator's "all its outputs : all it read" becomes "what CMake compiles : all it read".
     depends = (args.mdir / f"{args.prefix}__ver.d").read_text().split(" : ", 1)[1]
-    (args.mdir / f"{args.prefix}__ALL.d").write_text(f"{outputs[0]}: {depends}")
+    depends = depends.strip() + "".join(f" {p}" for p in packages)
+    (args.mdir / f"{args.prefix}__ALL.d").write_text(f"{outputs[0]}: {depends}\n")
 
 
 if __name__ == "__main__":
