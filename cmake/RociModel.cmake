@@ -120,7 +120,7 @@ function(roci_model target)
   endif()
   if("--trace-fst" IN_LIST M_ARGS)
     target_link_libraries(${target} PUBLIC verilated_fst)
-    target_compile_definitions(${target} PUBLIC ROCI_TRACE=1)
+    target_compile_definitions(${target} PUBLIC ROCI_TRACE_FST)
   endif()
 endfunction()
 

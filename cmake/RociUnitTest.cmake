@@ -17,7 +17,7 @@
 # "narrow", "any"), the macro ROCI_CONFIG_WIDE (1 or 0), Catch2, harness headers as
 # "harness/<name>.hpp", the generated roci_hwif.hpp, and, if the test itself includes it,
 # "roci_svstructs.hpp": C++ types of the SystemVerilog packages that module and test name. With -DROCI_TRACE=ON models can write FST and
-# ROCI_TRACE is 1. X is random: --x-assign unique, --x-initial unique, seeded by the harness.
+# ROCI_TRACE_FST is defined. X is random: --x-assign unique, --x-initial unique, seeded by the harness.
 
 option(ROCI_TRACE "unit-test models can write waveforms (FST)" OFF)
 
@@ -33,6 +33,7 @@ target_link_libraries(roci_catch_main PUBLIC roci_catch)
 file(GLOB harness_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/harness/*.cpp)
 add_library(roci_unit_harness STATIC ${PROJECT_BINARY_DIR}/empty.cpp ${harness_sources})
 target_include_directories(roci_unit_harness PUBLIC ${PROJECT_SOURCE_DIR}/tests/unit)
+target_include_directories(roci_unit_harness SYSTEM PUBLIC ${ROCI_SVSTRUCTS})
 target_link_libraries(roci_unit_harness PUBLIC verilated roci_catch roci_hwif)
 target_compile_options(roci_unit_harness PRIVATE -O1)
 
