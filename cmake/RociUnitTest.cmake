@@ -31,6 +31,7 @@ target_compile_options(roci_catch_main PRIVATE -O0 -g0 -w)
 target_link_libraries(roci_catch_main PUBLIC roci_catch)
 
 file(GLOB harness_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/harness/*.cpp)
+list(FILTER harness_sources EXCLUDE REGEX "_test\\.cpp$")
 add_library(roci_unit_harness STATIC ${PROJECT_BINARY_DIR}/empty.cpp ${harness_sources})
 target_include_directories(roci_unit_harness PUBLIC ${PROJECT_SOURCE_DIR}/tests/unit)
 target_include_directories(roci_unit_harness SYSTEM PUBLIC ${ROCI_SVSTRUCTS})
