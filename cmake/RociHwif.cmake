@@ -7,7 +7,7 @@
 #
 # roci_svstructs(<target> CONFIG wide|narrow [NAMESPACE <ns>])
 #   Interface library with "<target>.hpp": the C++ types of all our SystemVerilog packages in one
-#   configuration, for programs that link whole chips (unit tests get theirs from RociUnitTest.cmake).
+#   configuration, for programs that link whole chips (unit tests: RociUnitTest.cmake).
 
 set(ROCI_HWIF_DIR ${PROJECT_BINARY_DIR}/hwif)
 file(MAKE_DIRECTORY ${ROCI_HWIF_DIR})
@@ -41,13 +41,14 @@ function(roci_svstructs target)
   endif()
   file(GLOB depends CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rtl/*/*_pkg.sv)
   add_custom_command(OUTPUT ${header}
-    COMMAND sh -c "files=$(\"$@\") && exec \"$1\" ${tool}/svstructs.py --output ${header} --namespace ${S_NAMESPACE} $files"
-            sh ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rtl.py packages --config ${S_CONFIG} ${hwif}
+    COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rtl.py structs --config ${S_CONFIG} ${hwif}
+            --namespace ${S_NAMESPACE} --output ${header}
     DEPENDS ${depends} ${PROJECT_SOURCE_DIR}/rtl/roci_config_${S_CONFIG}.sv ${tool}/svstructs.py
             $<$<TARGET_EXISTS:hwif_generate>:${ROCI_HWIF_DIR}/roci_hwif_pkg.sv>
     COMMENT "C++ types of the packages, ${S_CONFIG}" VERBATIM)
   add_custom_target(${target}_generate DEPENDS ${header})
   add_library(${target} INTERFACE)
   add_dependencies(${target} ${target}_generate)
-  target_include_directories(${target} SYSTEM INTERFACE ${CMAKE_CURRENT_BINARY_DIR}/${target} ${tool})
+  target_include_directories(${target} SYSTEM INTERFACE
+    ${CMAKE_CURRENT_BINARY_DIR}/${target} ${tool})
 endfunction()

@@ -7,8 +7,8 @@
 #              [STRUCTS <test source>])
 #     A static library with the model of <module>. Packages and modules of rtl/ are found by
 #     tools/verilate.py; SOURCES replaces the module's own file, FOLDERS are further -y folders.
-#     With STRUCTS, "roci_svstructs.hpp" has the C++ types of the packages that the model or the given
-#     source refers to (tools/svstructs).
+#     With STRUCTS, "roci_svstructs.hpp" has the C++ types of the packages that the model or the
+#     given source refers to (tools/svstructs).
 #     The class is <class> (default V<module>), its header <class>.h.
 #   roci_chip_model(<target> CONFIG wide|narrow [TRACE] [ARGS ...])
 #     The whole chip, roci_top, optimised: class Vroci_<config>. With TRACE the class is

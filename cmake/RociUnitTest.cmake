@@ -5,7 +5,8 @@
 # tests/unit/<folder>/<module>_test.cpp tests rtl/<folder>/<module>.sv. Each test is built once per
 # configuration as unit_<module>_<config> and run by ctest under that name.
 #
-# If tests/unit/<folder>/<module>_tb.sv exists, module <module>_tb is the top instead (a thin wrapper).
+# If tests/unit/<folder>/<module>_tb.sv exists, module <module>_tb is the top instead (a thin
+# wrapper).
 #
 # Lines in the test file choose configurations and parameters (one executable set per line):
 #   // model: configs=wide,narrow args=-GDEPTH=4 args=-GWIDTH=7 name=small
@@ -16,8 +17,9 @@
 # What a test sees: #include DUT_HEADER, the class DUT_CLASS, the string ROCI_CONFIG_NAME ("wide",
 # "narrow", "any"), the macro ROCI_CONFIG_WIDE (1 or 0), Catch2, harness headers as
 # "harness/<name>.hpp", the generated roci_hwif.hpp, and, if the test itself includes it,
-# "roci_svstructs.hpp": C++ types of the SystemVerilog packages that module and test name. With -DROCI_TRACE=ON models can write FST and
-# ROCI_TRACE_FST is defined. X is random: --x-assign unique, --x-initial unique, seeded by the harness.
+# "roci_svstructs.hpp": C++ types of the SystemVerilog packages that module and test name.
+# With -DROCI_TRACE=ON models can write FST and ROCI_TRACE_FST is defined. X is random (--x-assign
+# unique, --x-initial unique), seeded by the harness.
 
 option(ROCI_TRACE "unit-test models can write waveforms (FST)" OFF)
 
@@ -41,8 +43,8 @@ target_compile_options(roci_unit_harness PRIVATE -O1)
 add_library(unit_pch OBJECT ${PROJECT_BINARY_DIR}/empty.cpp)
 target_link_libraries(unit_pch PUBLIC verilated roci_catch)
 target_compile_options(unit_pch PRIVATE -O1)
-target_precompile_headers(unit_pch PRIVATE <catch2/catch.hpp> <verilated.h> <array> <cstdint> <deque>
-  <functional> <map> <memory> <optional> <random> <string> <vector>)
+target_precompile_headers(unit_pch PRIVATE <catch2/catch.hpp> <verilated.h> <array> <cstdint>
+  <deque> <functional> <map> <memory> <optional> <random> <string> <vector>)
 
 add_custom_target(unit_tests COMMENT "all unit tests are built")
 
@@ -121,7 +123,8 @@ function(roci_unit_test test)
       target_compile_definitions(${name} PRIVATE DUT_HEADER="V${top}.h" DUT_CLASS=V${top}
         ROCI_CONFIG_NAME="${config}" ROCI_CONFIG_WIDE=${is_wide} ${definitions})
       target_compile_options(${name} PRIVATE -O1)
-      target_link_libraries(${name} PRIVATE ${name}_model roci_unit_harness roci_catch_main roci_hwif)
+      target_link_libraries(${name} PRIVATE
+        ${name}_model roci_unit_harness roci_catch_main roci_hwif)
       target_precompile_headers(${name} REUSE_FROM unit_pch)
       add_dependencies(unit_tests ${name})
       add_test(NAME ${name} COMMAND ${name})

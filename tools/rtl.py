@@ -14,10 +14,13 @@ Command line (paths are printed relative to --root unless absolute):
   rtl.py packages --config wide [--hwif DIR]   packages in reading order
   rtl.py modules                               all modules: name, path
   rtl.py folders                               folders that modules are found in
+  rtl.py picorv32                              folder of picorv32.v in .venv
+  rtl.py structs --config wide --output HPP    C++ types of all packages (tools/svstructs)
 """
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -27,6 +30,12 @@ CONFIGS = ("wide", "narrow")
 def strip_comments(text):
     """The text without // and /* */ comments, so that a mention is not taken for a reference."""
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+
+
+def strip_comments_keep_lines(text):
+    """As strip_comments, with every line break kept, so that line numbers stay true."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text,
+                  flags=re.S)
 
 
 def config_file(config, root=ROOT):
@@ -97,9 +106,11 @@ def picorv32_folder():
 
 def main():
     parser = argparse.ArgumentParser(description="files of rtl/ in reading order")
-    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32"))
+    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32", "structs"))
     parser.add_argument("--config", choices=CONFIGS, default="wide")
     parser.add_argument("--hwif", help="folder of the generated roci_hwif_pkg.sv")
+    parser.add_argument("--output", help="structs: header to write")
+    parser.add_argument("--namespace", default="roci::sv", help="structs: C++ namespace")
     args = parser.parse_args()
     if args.what == "packages":
         for path in packages(args.config, args.hwif):
@@ -110,6 +121,11 @@ def main():
     elif args.what == "folders":
         for path in folders():
             print(path)
+    elif args.what == "structs":
+        tool = ROOT / "tools/svstructs/svstructs.py"
+        command = [sys.executable, str(tool), "--namespace", args.namespace, "--output", args.output]
+        command += map(str, packages(args.config, args.hwif))
+        sys.exit(subprocess.run(command).returncode)
     else:
         print(picorv32_folder() or "")
 

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause-Patent
+"""Runs Yosys passes, each job in its own process (pyosys of the project's venv).
+
+An error in Yosys ends the process that called it without an exception, so a job never runs inside
+its caller. As a program: yosys_job.py PASS... runs the passes in order.
+
+As a module: read_slang(...) makes the read command of a module with the right packages, run(...)
+runs passes and gives back (status, log).
+"""
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import rtl  # noqa: E402
+import verilate  # noqa: E402
+
+PYTHON = rtl.ROOT / ".venv/bin/python"
+
+
+def read_slang(top, config, hwif=None, sources=None, parameters=(), options=(), folders=()):
+    """The read_slang command for module `top`.
+
+    sources: files read besides the packages (default: the module's own file of rtl/).
+    parameters: "NAME=VALUE" strings. An unknown name would be ignored by slang, so it is refused
+    here. folders: more folders to find modules in. options: more words for read_slang.
+    """
+    candidates = dict(rtl.modules())
+    for folder in folders:
+        candidates.update({p.stem: p for p in pathlib.Path(folder).glob("*.sv")})
+    if not sources:
+        if top not in candidates:
+            sys.exit(f"no file for module {top} in rtl/")
+        sources = [candidates[top]]
+    sources = [pathlib.Path(s) for s in sources]
+    texts = verilate.closure(sources, candidates)
+    for parameter in parameters:
+        name = parameter.split("=", 1)[0]
+        if not any(f" {name} " in t.replace("=", " = ") for t in texts):
+            sys.exit(f"{top} has no parameter {name}")
+    packages = [p for p in verilate.needed_packages(texts, config, hwif) if p not in sources]
+    words = ["read_slang", "--top", top]
+    for folder in rtl.folders() + [pathlib.Path(f) for f in folders]:
+        words += ["--libdir", str(folder)]
+    words += ["--libext", ".sv"]
+    picorv32 = rtl.picorv32_folder()
+    if picorv32 and any("picorv32" in t for t in texts):
+        words += ["--libdir", str(picorv32), "--libext", ".v"]
+    for parameter in parameters:
+        words += ["-G", parameter]
+    words += list(options)
+    words += [str(p) for p in packages + sources]
+    return " ".join(words)
+
+
+def run(passes, log=None, timeout=None):
+    """Runs the passes in a new process: (exit status, output), the output also into file `log`."""
+    command = [str(PYTHON), str(pathlib.Path(__file__).resolve()), *passes]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", stdin=subprocess.DEVNULL, timeout=timeout)
+        status, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as expired:
+        partial = expired.stdout or b""
+        output = partial.decode(errors="replace") if isinstance(partial, bytes) else partial
+        status, output = 124, output + f"\nERROR: no result after {timeout} s\n"
+    if log is not None:
+        pathlib.Path(log).write_text(output)
+    return status, output
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    from pyosys import libyosys
+    design = libyosys.Design()
+    for command in sys.argv[1:]:
+        libyosys.run_pass(command, design)
+
+
+if __name__ == "__main__":
+    main()
