@@ -425,7 +425,7 @@ package roci_pkg;
   } ack_event_t;
 
   typedef enum logic [2:0] {
-    TOKEN_END = 3'd0,                // end of a received packet (fence count)
+    TOKEN_END = 3'd0,                // nothing but the end of a received packet
     TOKEN_COMPLETION = 3'd1,
     TOKEN_RESPOND = 3'd2,
     TOKEN_ACK_EVENT = 3'd3,
@@ -440,6 +440,7 @@ package roci_pkg;
     token_kind_e kind;
     qp_t qp;
     colour_t colour;
+    logic packet_end;                // last token of a received packet (any kind): fence count
     logic error;                     // set by host_dma_write: a write of this QP before it failed
     logic [TOKEN_BODY_BITS-1:0] body;
   } token_t;
