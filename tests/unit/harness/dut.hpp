@@ -68,9 +68,9 @@ class ClockDomain {
 
 /// One model under test.
 ///
-/// Environment: ROCI_SEED (see random.hpp); ROCI_TRACE=FILE.fst writes a trace of the last model made
-/// (only in builds configured with -DROCI_TRACE=ON; otherwise a note on stderr). State without reset
-/// starts with random values.
+/// Environment: ROCI_SEED (see random.hpp); ROCI_TRACE=FILE.fst writes a trace of the last model
+/// made (only in builds configured with -DROCI_TRACE=ON; otherwise a note on stderr). State without
+/// reset starts with random values.
 template <class Model>
 class Dut {
  public:

@@ -61,7 +61,8 @@ TEST_CASE("each broken rule is found and named") {
   const Stall half(0.5);
   CHECK_THAT(run(1, Stall(0), half), Contains("out, cycle") && Contains("valid went away"));
   CHECK_THAT(run(2, Stall(0), half), Contains("payload changed while stalled"));
-  CHECK_THAT(run(3, Stall(0), Stall(0)), Contains("differs\n  expected 0x") && Contains("ROCI_SEED="));
+  CHECK_THAT(run(3, Stall(0), Stall(0)),
+             Contains("differs\n  expected 0x") && Contains("ROCI_SEED="));
   CHECK_THAT(run(4, Stall(0), Stall(0)), Contains("differs"));
   CHECK_THAT(run(5, Stall(0), half), Contains("timeout") && Contains("items"));
   CHECK_THAT(run(6, Stall(0), half), Contains("harness_tb.sv") && Contains("assertion"));

@@ -34,7 +34,9 @@ inline std::uint64_t base_seed() {
     if (const char* text = std::getenv("ROCI_SEED"); text && *text) {
       char* end = nullptr;
       value = std::strtoull(text, &end, 0);
-      if (*end != '\0') throw std::invalid_argument("ROCI_SEED is not a number: " + std::string(text));
+      if (*end != '\0') {
+        throw std::invalid_argument("ROCI_SEED is not a number: " + std::string(text));
+      }
     }
     std::fprintf(stderr, "seed %llu (replay with ROCI_SEED=%llu)\n",
                  static_cast<unsigned long long>(value), static_cast<unsigned long long>(value));
@@ -43,7 +45,7 @@ inline std::uint64_t base_seed() {
   return seed;
 }
 
-/// `count` times ROCI_SCALE (default 1): length of random tests, so that a nightly run can be longer.
+/// `count` times ROCI_SCALE (default 1): length of random tests; a nightly run can be longer.
 inline std::size_t scaled(std::size_t count) {
   static const double factor = [] {
     const char* text = std::getenv("ROCI_SCALE");
