@@ -460,6 +460,7 @@ package roci_pkg;
     // what a failed piece turns this packet into: NAK syndrome for remote keys (0x62), for local
     // keys of a receive WQE (0x63 and an error completion), LOCAL_ERROR for a response
     logic receive_in_use;            // a receive WQE is held: its completion_t is valid for an error
+    logic [23:0] nak_msn;            // MSN without this packet, for the NAK if a piece fails
   } rx_end_t;
 
   // 1..n items per packet, `end_info` equal in all of them.
