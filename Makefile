@@ -8,42 +8,46 @@ JOBS ?= $(shell nproc)
 PYTHON := .venv/bin/python
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# $(call need,<file>,<what>): a target whose content is not there yet fails and says so.
-need = test -e $(1) || { echo "make $@: $(2) is not in this tree ($(1))" >&2; exit 1; }
+# $(call need,<file>,<what>): a target whose content is not in the tree fails and says so.
+need = test -e $(1) || { echo "make $@: $(2) is not in this tree: no $(1)" >&2; exit 1; }
+cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
 .PHONY: help setup configure build demo test lint docs-check soak synth bench formal firmware docs \
   bitstream flash clean
 
 help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
 
-## setup       install what is missing (Debian packages, .venv)
+## setup       install what is missing (Debian packages; Python packages into .venv)
 setup:
 	@tools/setup
 
 configure: setup
-	@cmake -G Ninja -S . -B $(BUILD) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
-	@rm -f $(BUILD).log
+	@cmake -G Ninja -S . -B $(BUILD) --log-level=WARNING
 
 build: configure
-	@cmake --build $(BUILD) -j $(JOBS)
+	@$(cmake_build)
 
-## demo        stock ibv_rc_pingpong between two RTL NICs
-demo: build
+## demo        stock ibv_rc_pingpong between two RTL NICs, latency in simulated time, a capture
+demo:
 	@$(call need,sim/nicsim,the simulator program)
-	@$(call need,tools/demo,the demo)
+	@$(MAKE) build
 	@tools/demo $(BUILD)
 
-## test        build everything, run all tests
+## test        build everything, run all tests (proofs included, soak not)
 test: build
-	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error -LE '^soak$$'
 
-## lint        Verilator, Yosys, clang-tidy and file rules
-lint: build
-	@$(PYTHON) tools/lint.py --build $(BUILD) --jobs $(JOBS)
+## lint        file rules, Verilator, Yosys, clang-tidy
+lint: configure
+	@$(cmake_build) --target roci_generate
+	@$(PYTHON) tools/lint.py --build $(BUILD) --jobs $(JOBS) files verilator yosys
+	@$(cmake_build)
+	@$(PYTHON) tools/lint.py --build $(BUILD) --jobs $(JOBS) tidy
 
 ## docs        regenerate docs/hardware-interface.md
 docs: setup
@@ -53,6 +57,57 @@ docs: setup
 docs-check: setup
 	@$(PYTHON) tools/docs_check.py
 
-## clean       remove what the build made (not .venv)
+## soak        long random runs with losses (tests labelled soak)
+soak:
+	@$(call need,tests/soak,the soak test)
+	@$(MAKE) build
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L '^soak$$'
+
+## synth       area and logic depth of both configurations (CONFIG=wide|narrow: one of them)
+synth:
+	@$(call need,rtl/roci_top.sv,the top of the chip)
+	@$(MAKE) configure
+	@$(cmake_build) --target roci_generate
+	@$(call firmware_if_there)
+	@$(PYTHON) tools/synth.py --build $(BUILD) --jobs $(JOBS) $(addprefix --config ,$(CONFIG))
+
+## bench       figures of merit in simulated cycles, against their limits
+bench:
+	@$(call need,tests/bench/run,the benchmark)
+	@$(MAKE) build
+	@tests/bench/run $(BUILD)
+
+## formal      proofs of small blocks, and planted faults that they must find
+formal:
+	@$(call need,tests/formal,the folder of the proofs)
+	@$(MAKE) configure
+	@$(cmake_build) --target roci_generate
+	@$(PYTHON) tools/formal.py --build $(BUILD) --jobs $(JOBS)
+
+## firmware    image of the RISC-V firmware
+firmware:
+	@$(call need,firmware/CMakeLists.txt,the firmware)
+	@$(MAKE) configure
+	@$(cmake_build) --target firmware
+
+## bitstream   BOARD=<name>: bitstream of a board
+bitstream:
+	@test -n "$(BOARD)" || { echo "make bitstream: which board? BOARD=<name>" >&2; exit 2; }
+	@$(call need,constraints/$(BOARD),the board $(BOARD))
+	@$(call need,constraints/$(BOARD)/build,its build script)
+	@$(MAKE) configure
+	@constraints/$(BOARD)/build $(BUILD)
+
+## flash       BOARD=<name>: write the bitstream into the board
+flash:
+	@test -n "$(BOARD)" || { echo "make flash: which board? BOARD=<name>" >&2; exit 2; }
+	@$(call need,constraints/$(BOARD),the board $(BOARD))
+	@$(call need,constraints/$(BOARD)/flash,its flash script)
+	@constraints/$(BOARD)/flash $(BUILD)
+
+## clean       remove what the build made (.venv stays)
 clean:
 	@rm -rf $(BUILD)
+
+# Synthesis reads the firmware image into the RAM of the CPU.
+firmware_if_there = if test -e firmware/CMakeLists.txt; then $(cmake_build) --target firmware; fi

@@ -52,3 +52,9 @@ function(roci_svstructs target)
   target_include_directories(${target} SYSTEM INTERFACE
     ${CMAKE_CURRENT_BINARY_DIR}/${target} ${tool})
 endfunction()
+
+# Everything that lint, synthesis and proofs need from the build: the generated interface.
+add_custom_target(roci_generate)
+if(TARGET hwif_generate)
+  add_dependencies(roci_generate hwif_generate)
+endif()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause-Patent
-"""make docs, make docs-check: the generated page is current, and every relative link leads somewhere.
+"""make docs, make docs-check: the generated page is current, every relative link leads somewhere.
 
   docs_check.py --write    writes docs/hardware-interface.md from hwif/*.toml
   docs_check.py            checks, exit status 1 with one line per fault:
@@ -36,7 +36,7 @@ def generator(option):
 
 
 def without_code(text):
-    """Markdown without fenced blocks and `code`, line breaks kept: links there are only examples."""
+    """Markdown without fenced blocks and `code`, line breaks kept: links there are examples."""
     text = re.sub(r"^(```|~~~).*?^\1[^\n]*$", lambda m: "\n" * m.group(0).count("\n"), text,
                   flags=re.S | re.M)
     return re.sub(r"`[^`\n]*`", "", text)
@@ -116,7 +116,7 @@ def check_module_table():
                 for name in modules if not re.search(rf"\b{name}\b", text)]
     named = {pathlib.PurePosixPath(t).stem for _, t in links(table) if t.endswith(".sv")}
     files = {p.stem for p in (ROOT / "rtl").glob("**/*.sv")}
-    findings += [f"rtl/README.md: {name}.sv is not a file of rtl/" for name in sorted(named - files)]
+    findings += [f"rtl/README.md: {name}.sv is not in rtl/" for name in sorted(named - files)]
     return findings
 
 

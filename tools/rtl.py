@@ -123,7 +123,8 @@ def main():
             print(path)
     elif args.what == "structs":
         tool = ROOT / "tools/svstructs/svstructs.py"
-        command = [sys.executable, str(tool), "--namespace", args.namespace, "--output", args.output]
+        command = [sys.executable, str(tool), "--namespace", args.namespace]
+        command += ["--output", args.output]
         command += map(str, packages(args.config, args.hwif))
         sys.exit(subprocess.run(command).returncode)
     else:
