@@ -487,6 +487,7 @@ package roci_pkg;
   typedef struct packed {
     scatter_kind_e kind;
     logic packet_last;               // PIECE: the payload ends here
+    logic has_token;                 // PIECE, DROP: `token` follows at once (saves a TOKEN command)
     fn_t fn;
     qp_t qp;
     packet_len_t length;
@@ -497,7 +498,8 @@ package roci_pkg;
   // ------------------------------------------------------------------------------ DMA writes
   // One write (or token) of the ordered stream; the data of a write follows on a beat stream.
   typedef struct packed {
-    logic is_token;
+    logic is_token;                  // no write, only `token`
+    logic has_token;                 // a write, and `token` right behind it in the same commit entry
     fn_t fn;
     qp_t qp;                         // owner: a bad response fails only its later tokens
     packet_len_t length;             // 1..4096, must not cross a 4 KB boundary
@@ -552,6 +554,7 @@ package roci_pkg;
     logic eq_valid;                  // else the function's asynchronous EQ
     eq_t eq;
     logic [7:0] event_type;
+    logic [7:0] cause;               // roci_hwif_pkg vendor_status, 0 = none
     logic [23:0] object;
     logic [31:0] data;
   } event_t;
