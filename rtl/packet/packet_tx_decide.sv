@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_tx_decide: the point from which a packet always leaves (DESIGN rule 5).
+//
+// Every item's piece goes to the address check; the answers come back in order. When all pieces of a
+// packet are good its translated pieces become visible to host_gather and its descriptor to
+// packet_header_build in one step: the packet is decided. If one is bad the packet is refused:
+// - `refused` tells its source {QP, WQE, PSN, status};
+// - {QP, source} is poisoned at that PSN: later items of it with psn >= that PSN are discarded
+//   silently, since their source was ahead; earlier ones (retransmissions) still pass, so that
+//   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
+//   refused response has its very PSN. The poison ends with the QP's RESET.
+//
+// Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
+// is discarded or its last beat has left (`done_i`).
+//
+// Does not: reorder; look at QP state (a refused QP is brought to ERR by its source).
+// Neighbours: packet_tx_arbiter → here ⇄ context_mr_check (client TX); → packet_header_build,
+// host_gather; refusals → requester_ack, responder_respond.
+`default_nettype none
+
+module packet_tx_decide #(
+  parameter int unsigned ITEMS = roci_config_pkg::IS_WIDE ? 128 : 16,  // waiting for their answers
+  parameter int unsigned PIECES = roci_config_pkg::IS_WIDE ? 512 : 64  // > 30 = pieces of a packet
+) (
+  input  wire                      clk_i,
+  input  wire                      rst_i,
+
+  input  wire                      item_valid_i,
+  output logic                     item_ready_o,
+  input  roci_pkg::tx_item_t       item_i,
+
+  // address check, client TX
+  output logic                     xlat_valid_o,
+  input  wire                      xlat_ready_i,
+  output roci_pkg::xlat_req_t      xlat_o,
+  input  wire                      answer_valid_i,
+  output logic                     answer_ready_o,
+  input  roci_pkg::xlat_rsp_t      answer_i,
+
+  // decided packets
+  output logic                     desc_valid_o,
+  input  wire                      desc_ready_i,
+  output roci_pkg::tx_desc_t       desc_o,
+  output logic                     piece_valid_o,
+  input  wire                      piece_ready_i,
+  output roci_pkg::gather_piece_t  piece_o,
+
+  // refused packets, one stream per source
+  output logic                     refused_request_valid_o,
+  input  wire                      refused_request_ready_i,
+  output roci_pkg::tx_refused_t    refused_request_o,
+  output logic                     refused_response_valid_o,
+  input  wire                      refused_response_ready_i,
+  output roci_pkg::tx_refused_t    refused_response_o,
+
+  input  roci_pkg::state_bcast_t   state_i,     // RESET ends a poison
+  input  wire                      done_valid_i,
+  input  roci_pkg::tx_done_t       done_i,      // a packet has left, or was aborted
+  output roci_pkg::fence_busy_t    fence_busy_o,
+  output logic                     ready_o      // the poison table is cleared after reset
+);
+
+  localparam int unsigned POISON_ROWS = 2 ** (roci_config_pkg::QP_BITS + 1);
+
+  typedef struct packed {
+    logic valid;
+    roci_pkg::psn_t psn;
+  } poison_t;
+
+  typedef logic [roci_config_pkg::QP_BITS:0] poison_index_t;   // {source, qp}
+
+  typedef struct packed {
+    logic last;
+    logic has_piece;
+    roci_pkg::tx_desc_t desc;
+  } waiting_t;
+
+  // ------------------------------------------------- entry: to the check and into the waiting line
+  logic waiting_in_ready;
+  logic item_has_to_check;
+  logic [$bits(waiting_t)-1:0] waiting_bits;
+  logic waiting_valid;
+  logic waiting_ready;
+  waiting_t waiting_in;
+
+  assign item_has_to_check = item_i.has_piece;
+  assign item_ready_o = ready_o && waiting_in_ready && (xlat_ready_i || !item_has_to_check);
+  assign xlat_valid_o = item_valid_i && item_has_to_check && waiting_in_ready && ready_o;
+  assign xlat_o = '{piece: item_i.piece, fn: item_i.desc.fn, pd: item_i.desc.pd,
+                    qp: item_i.desc.qp};
+  assign waiting_in = '{last: item_i.last, has_piece: item_i.has_piece, desc: item_i.desc};
+
+  common_fifo #(.WIDTH($bits(waiting_t)), .DEPTH(ITEMS)) u_waiting (
+    .clk_i, .rst_i,
+    .in_valid_i(item_valid_i && item_ready_o), .in_ready_o(waiting_in_ready),
+    .in_i(waiting_in),
+    .out_valid_o(waiting_valid), .out_ready_i(waiting_ready), .out_o(waiting_bits), .usage_o()
+  );
+
+  // ------------------------------------------------------------ poison row of the item in front
+  // One item in hand with its poison row read; `item_q` is replaced when it is finished.
+  poison_t poison_mem[POISON_ROWS];
+  logic clearing_q;
+  poison_index_t clear_q;
+
+  logic item_valid_q;
+  waiting_t item_q;
+  poison_t poison_q;
+  logic item_finished;
+
+  logic bad_q;                       // an earlier piece of this packet failed
+  roci_pkg::xlat_status_e status_q;  // its status
+
+  waiting_t waiting;
+  poison_index_t waiting_index, item_index;
+  logic is_acknowledge;
+  logic poisoned;
+  logic piece_bad, packet_bad;
+  roci_pkg::xlat_status_e packet_status;
+  logic packet_end, packet_end_ok, refuse;
+  logic refused_ready;
+  roci_pkg::tx_refused_t refused;
+  logic decide, discard;
+  logic reset_now, poison_write;
+  poison_index_t reset_index_request, reset_index_response;
+
+  assign ready_o = !clearing_q;
+  assign waiting = waiting_t'(waiting_bits);
+  assign waiting_index = {waiting.desc.source, waiting.desc.qp};
+  assign item_index = {item_q.desc.source, item_q.desc.qp};
+  assign waiting_ready = !item_valid_q || item_finished;
+
+  // -------------------------------------------------------------------------- judge the front item
+  logic piece_store_ready, desc_store_ready;
+  logic piece_write, commit, rollback;
+  logic reset_pending_q;
+  roci_pkg::qp_t reset_qp_q;
+
+  always_comb begin
+    // wire.md 1.4: ACKNOWLEDGE of RC is 0x11
+    is_acknowledge = item_q.desc.source == roci_pkg::TX_RESPONSE && item_q.desc.opcode == 8'h11;
+    poisoned = poison_q.valid && !is_acknowledge
+               && !(24'(item_q.desc.psn - poison_q.psn) >> 23 != 24'd0);
+
+    piece_bad = item_q.has_piece && answer_i.status != roci_pkg::XLAT_OK;
+    packet_bad = bad_q || piece_bad;
+    packet_status = bad_q ? status_q : answer_i.status;
+
+    // does the answer in front end the item, and the item the packet?
+    packet_end = item_valid_q && item_q.last
+                 && (!item_q.has_piece || (answer_valid_i && answer_i.last));
+    refuse = packet_end && packet_bad && !poisoned;
+    refused_ready = item_q.desc.source == roci_pkg::TX_REQUEST ? !refused_request_valid_o
+                                                              : !refused_response_valid_o;
+    packet_end_ok = refuse ? (refused_ready && !reset_now)
+                  : (packet_bad || poisoned) ? 1'b1
+                  : desc_store_ready;
+
+    // an answer is taken when its translated piece can be stored and, at the end, the verdict goes
+    answer_ready_o = item_valid_q && item_q.has_piece && piece_store_ready
+                     && (!packet_end || packet_end_ok);
+    item_finished = item_valid_q
+                    && (item_q.has_piece ? (answer_valid_i && answer_ready_o && answer_i.last)
+                                         : (!item_q.last || packet_end_ok));
+
+    piece_write = answer_valid_i && answer_ready_o;
+    decide = packet_end && item_finished && !packet_bad && !poisoned;
+    discard = packet_end && item_finished && !decide;
+    commit = decide;
+    rollback = discard;
+    poison_write = discard && refuse;
+  end
+
+  // a RESET clears both rows of its QP: requests in its own cycle, responses in the next one
+  assign reset_now = (state_i.valid && state_i.state == roci_pkg::QPS_RESET) || reset_pending_q;
+  assign reset_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
+  assign reset_index_response = {roci_pkg::TX_RESPONSE, reset_qp_q};
+
+  always_ff @(posedge clk_i) begin
+    if (clearing_q) begin
+      poison_mem[clear_q] <= '0;
+    end else if (reset_pending_q) begin
+      poison_mem[reset_index_response] <= '0;
+    end else if (reset_now) begin
+      poison_mem[reset_index_request] <= '0;
+    end else if (poison_write) begin
+      poison_mem[item_index] <= '{valid: 1'b1, psn: item_q.desc.psn};
+    end
+    if (waiting_ready) begin
+      item_q <= waiting;
+      // a row written in this very cycle is forwarded
+      if (poison_write && waiting_index == item_index) begin
+        poison_q <= '{valid: 1'b1, psn: item_q.desc.psn};
+      end else begin
+        poison_q <= poison_mem[waiting_index];
+      end
+    end
+    if (item_valid_q && answer_valid_i && answer_ready_o && !bad_q) begin
+      status_q <= answer_i.status;
+    end
+    if (poison_write && item_q.desc.source == roci_pkg::TX_REQUEST) begin
+      refused_request_o <= refused;
+    end
+    if (poison_write && item_q.desc.source == roci_pkg::TX_RESPONSE) begin
+      refused_response_o <= refused;
+    end
+  end
+
+  assign refused = '{qp: item_q.desc.qp, wqe_index: item_q.desc.wqe_index, psn: item_q.desc.psn,
+                     status: packet_status};
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      clearing_q <= 1'b1;
+      clear_q <= '0;
+      item_valid_q <= 1'b0;
+      bad_q <= 1'b0;
+      reset_pending_q <= 1'b0;
+      reset_qp_q <= '0;
+      refused_request_valid_o <= 1'b0;
+      refused_response_valid_o <= 1'b0;
+    end else begin
+      clear_q <= clear_q + 1'b1;
+      if (clear_q == '1) begin
+        clearing_q <= 1'b0;
+      end
+      reset_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_RESET;
+      reset_qp_q <= state_i.qp;
+      assert (!(reset_pending_q && state_i.valid))
+      else $error("packet_tx_decide: state broadcasts in consecutive cycles");
+
+      if (poison_write && item_q.desc.source == roci_pkg::TX_REQUEST) begin
+        refused_request_valid_o <= 1'b1;
+      end else if (refused_request_ready_i) begin
+        refused_request_valid_o <= 1'b0;
+      end
+      if (poison_write && item_q.desc.source == roci_pkg::TX_RESPONSE) begin
+        refused_response_valid_o <= 1'b1;
+      end else if (refused_response_ready_i) begin
+        refused_response_valid_o <= 1'b0;
+      end
+
+      if (waiting_ready) begin
+        item_valid_q <= waiting_valid;
+      end
+      if (packet_end && item_finished) begin
+        bad_q <= 1'b0;
+      end else if (answer_valid_i && answer_ready_o && piece_bad) begin
+        bad_q <= 1'b1;
+      end
+    end
+  end
+
+  // --------------------------------------------------------------------------- decided packets
+  roci_pkg::gather_piece_t piece_in;
+  logic [$bits(roci_pkg::gather_piece_t)-1:0] piece_bits;
+  logic [$bits(roci_pkg::tx_desc_t)-1:0] desc_bits;
+
+  assign piece_in = '{last: item_q.last && answer_i.last, fn: item_q.desc.fn,
+                      length: answer_i.length, addr: answer_i.addr};
+
+  common_commit_fifo #(.WIDTH($bits(roci_pkg::gather_piece_t)), .DEPTH(PIECES)) u_pieces (
+    .clk_i, .rst_i,
+    .write_valid_i(piece_write), .write_ready_o(piece_store_ready), .write_i(piece_in),
+    .commit_i(commit), .rollback_i(rollback),
+    .read_valid_o(piece_valid_o), .read_ready_i(piece_ready_i), .read_o(piece_bits),
+    .usage_o()
+  );
+  assign piece_o = roci_pkg::gather_piece_t'(piece_bits);
+
+  common_fifo #(.WIDTH($bits(roci_pkg::tx_desc_t)), .DEPTH(roci_config_pkg::TX_DESCRIPTORS)) u_descs (
+    .clk_i, .rst_i,
+    .in_valid_i(decide), .in_ready_o(desc_store_ready), .in_i(item_q.desc),
+    .out_valid_o(desc_valid_o), .out_ready_i(desc_ready_i), .out_o(desc_bits), .usage_o()
+  );
+  assign desc_o = roci_pkg::tx_desc_t'(desc_bits);
+
+  // -------------------------------------------------------------------------------------- fence
+  localparam int unsigned COUNT_BITS = $clog2(roci_config_pkg::TX_DESCRIPTORS + ITEMS + 64) + 1;
+  typedef logic [COUNT_BITS-1:0] count_t;
+  count_t held_q[2];
+  logic first_q;                     // the next item begins a packet
+  logic enter;
+
+  assign enter = item_valid_i && item_ready_o && first_q;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      first_q <= 1'b1;
+      held_q[0] <= '0;
+      held_q[1] <= '0;
+    end else begin
+      if (item_valid_i && item_ready_o) begin
+        first_q <= item_i.last;
+      end
+      for (int unsigned c = 0; c < 2; c++) begin
+        held_q[c] <= held_q[c]
+            + count_t'(enter && item_i.desc.colour == 1'(c))
+            - count_t'(discard && item_q.desc.colour == 1'(c))
+            - count_t'(done_valid_i && done_i.colour == 1'(c));
+      end
+    end
+  end
+  assign fence_busy_o = {held_q[1] != '0, held_q[0] != '0};
+
+endmodule
+
+`default_nettype wire

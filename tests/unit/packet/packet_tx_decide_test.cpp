@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_tx_decide against a model that knows the verdict of every piece in advance: good packets
+// come out whole and in order with exactly their pieces; a bad one is told once to its source; what
+// follows it at or after its PSN vanishes, what precedes it passes; a RESET forgives; the fence count
+// ends at zero.
+// model: configs=wide,narrow
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "harness/harness.hpp"
+#include "roci_svstructs.hpp"
+
+using namespace roci::test;
+namespace pkg = roci::sv::roci_pkg;
+
+namespace {
+
+constexpr auto kRequest = static_cast<pkg::tx_source_e>(0);
+constexpr auto kResponse = static_cast<pkg::tx_source_e>(1);
+constexpr auto kOk = static_cast<pkg::xlat_status_e>(0);
+
+struct Piece {
+  pkg::piece_t piece;
+  std::vector<pkg::xlat_rsp_t> answers;
+};
+
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Source<pkg::tx_item_t> item;
+  Sink<pkg::xlat_req_t> xlat;
+  Source<pkg::xlat_rsp_t> answer;
+  Sink<pkg::tx_desc_t> desc;
+  Sink<pkg::gather_piece_t> piece;
+  Sink<pkg::tx_refused_t> refused_request;
+  Sink<pkg::tx_refused_t> refused_response;
+  std::deque<pkg::tx_done_t> leaving;          // decided packets on their way out
+  std::deque<Piece> asked;
+  Random& random;
+
+  explicit Bench(Random& r)
+      : dut(r()),
+        item("item", dut->item_valid_i, dut->item_ready_o, dut->item_i),
+        xlat("xlat", dut->xlat_valid_o, dut->xlat_ready_i, dut->xlat_o),
+        answer("answer", dut->answer_valid_i, dut->answer_ready_o, dut->answer_i),
+        desc("desc", dut->desc_valid_o, dut->desc_ready_i, dut->desc_o),
+        piece("piece", dut->piece_valid_o, dut->piece_ready_i, dut->piece_o),
+        refused_request("refused_request", dut->refused_request_valid_o,
+                        dut->refused_request_ready_i, dut->refused_request_o),
+        refused_response("refused_response", dut->refused_response_valid_o,
+                         dut->refused_response_ready_i, dut->refused_response_o),
+        random(r) {
+    dut->done_valid_i = 0;
+    pkg::state_bcast_t{}.pack(dut->state_i);
+    dut.reset();
+    dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
+    dut.attach(item);
+    dut.attach(xlat);
+    dut.attach(answer);
+    dut.attach(desc);
+    dut.attach(piece);
+    dut.attach(refused_request);
+    dut.attach(refused_response);
+    xlat.collect();
+    desc.collect();
+  }
+
+  // Answers what was asked, in order, and lets decided packets leave after a while.
+  void tick(double leave = 0.3) {
+    for (const auto& request : xlat.received()) {
+      REQUIRE_FALSE(asked.empty());
+      REQUIRE(request.piece == asked.front().piece);
+      for (const auto& a : asked.front().answers) answer.push(a);
+      asked.pop_front();
+    }
+    xlat.received().clear();
+    for (; seen < desc.received().size(); ++seen) {
+      const auto& d = desc.received()[seen];
+      pkg::tx_done_t done{};
+      done.source = d.source;
+      done.qp = d.qp;
+      done.colour = d.colour;
+      leaving.push_back(done);
+    }
+    dut->done_valid_i = 0;
+    if (!leaving.empty() && random.chance(leave)) {
+      leaving.front().pack(dut->done_i);
+      dut->done_valid_i = 1;
+      leaving.pop_front();
+    }
+    dut.tick();
+    dut->done_valid_i = 0;
+  }
+  std::size_t seen = 0;
+
+  // Until `decided` packets came and nothing has been under way for 100 cycles.
+  void idle(std::size_t decided) {
+    int quiet = 0;
+    for (int limit = 0; limit < 200000; ++limit) {
+      const bool rest = item.empty() && asked.empty() && answer.empty() && leaving.empty() &&
+                        piece.done() && refused_request.done() && refused_response.done() &&
+                        desc.received().size() >= decided;
+      quiet = rest ? quiet + 1 : 0;
+      if (quiet > 100) return;
+      tick();
+    }
+    throw Failure("did not come to rest");
+  }
+};
+
+// One packet: its items into the bench and what must come of it into the expectations.
+struct Maker {
+  Bench& bench;
+  Random& random;
+  std::map<unsigned, std::optional<std::uint32_t>> poison;      // by source and QP
+  std::deque<pkg::tx_desc_t> decided;
+
+  void packet(unsigned qp, bool response, std::uint32_t psn, double fail, bool acknowledge) {
+    auto desc = random_payload<pkg::tx_desc_t>(random);
+    desc.qp = static_cast<decltype(desc.qp)>(qp);
+    desc.source = response ? kResponse : kRequest;
+    desc.psn = psn & 0xffffff;
+    desc.opcode = response ? (acknowledge ? 0x11 : 0x10) : 0x0a;
+    const auto pieces = acknowledge ? 0 : random.below(5);
+    auto& poisoned = poison[qp * 2 + (response ? 1 : 0)];
+    const bool discarded =
+        poisoned && !acknowledge && ((desc.psn - *poisoned) & 0x800000) == 0;
+    std::vector<pkg::gather_piece_t> placed;
+    pkg::xlat_status_e status = kOk;
+    for (std::uint64_t n = 0; n < pieces; ++n) {
+      Piece p;
+      p.piece = random_payload<pkg::piece_t>(random);
+      const bool bad = random.chance(fail);
+      const auto answers = bad ? 1 : random.between(1, 2);
+      for (std::uint64_t k = 1; k <= answers; ++k) {
+        auto a = random_payload<pkg::xlat_rsp_t>(random);
+        a.last = k == answers;
+        a.status = bad ? static_cast<pkg::xlat_status_e>(random.between(1, 5)) : kOk;
+        if (bad && status == kOk) status = a.status;
+        p.answers.push_back(a);
+        pkg::gather_piece_t g{};
+        g.fn = desc.fn;
+        g.addr = a.addr;
+        g.length = a.length;
+        g.last = n + 1 == pieces && k == answers;
+        placed.push_back(g);
+      }
+      bench.asked.push_back(p);
+      pkg::tx_item_t item{};
+      item.last = n + 1 == pieces;
+      item.has_piece = true;
+      item.piece = p.piece;
+      item.desc = desc;
+      bench.item.push(item);
+    }
+    if (pieces == 0) {
+      pkg::tx_item_t item{};
+      item.last = true;
+      item.desc = desc;
+      bench.item.push(item);
+    }
+    if (discarded) return;
+    if (status == kOk) {
+      decided.push_back(desc);
+      for (const auto& g : placed) bench.piece.expect(g);
+      return;
+    }
+    pkg::tx_refused_t refused{};
+    refused.qp = desc.qp;
+    refused.psn = desc.psn;
+    refused.wqe_index = desc.wqe_index;
+    refused.status = status;
+    (response ? bench.refused_response : bench.refused_request).expect(refused);
+    poisoned = desc.psn;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("verdicts on random packets") {
+  Random random;
+  for (int round = 0; round < 12; ++round) {
+    Bench bench(random);
+    bench.item.stall(Stall::any(random));
+    bench.xlat.stall(Stall::any(random));
+    bench.answer.stall(Stall::any(random));
+    bench.desc.stall(Stall::any(random));
+    bench.piece.stall(Stall::any(random));
+    bench.refused_request.stall(Stall::any(random));
+    bench.refused_response.stall(Stall::any(random));
+    Maker make{bench, random, {}, {}};
+    const double fail = random.chance(0.5) ? 0.02 : 0.0;
+    std::map<unsigned, std::uint32_t> psn;
+    for (int burst = 0; burst < 12; ++burst) {
+      for (std::size_t n = 0; n < scaled(60); ++n) {
+        const auto qp = static_cast<unsigned>(random.below(6));
+        const bool response = random.chance(0.4);
+        auto& next = psn[qp * 2 + (response ? 1 : 0)];
+        if (random.chance(0.05)) next -= 3;      // a retransmission
+        make.packet(qp, response, next, fail, response && random.chance(0.3));
+        ++next;
+      }
+      bench.idle(make.decided.size());
+      // firmware resets a QP once nothing of it is under way
+      const auto qp = static_cast<unsigned>(random.below(6));
+      pkg::state_bcast_t state{};
+      state.valid = true;
+      state.qp = static_cast<decltype(state.qp)>(qp);
+      state.state = static_cast<pkg::qp_state_e>(random.chance(0.7) ? 0 : 6);
+      state.pack(bench.dut->state_i);
+      bench.dut.tick();
+      pkg::state_bcast_t{}.pack(bench.dut->state_i);
+      bench.dut.tick(2);
+      if (state.state == static_cast<pkg::qp_state_e>(0)) {
+        make.poison[qp * 2].reset();
+        make.poison[qp * 2 + 1].reset();
+      }
+      REQUIRE(bench.dut->fence_busy_o == 0);
+    }
+    REQUIRE(bench.desc.received().size() == make.decided.size());
+    for (std::size_t n = 0; n < make.decided.size(); ++n) {
+      REQUIRE(bench.desc.received()[n] == make.decided[n]);
+    }
+  }
+}
+
+TEST_CASE("the fence sees a packet from its first item until it has left") {
+  Random random;
+  Bench bench(random);
+  bench.desc.stall(Stall(0.0));
+  Maker make{bench, random, {}, {}};
+  make.packet(1, true, 5, 0.0, true);
+  const unsigned colour = make.decided.front().colour;
+  bench.dut.run_until([&] { return bench.desc.received().size() == 1; }, "decided");
+  bench.dut.tick(100);
+  REQUIRE(bench.dut->fence_busy_o == 1u << colour);
+  bench.tick(1.0);
+  bench.dut.tick(2);
+  REQUIRE(bench.dut->fence_busy_o == 0);
+}
+
+TEST_CASE("one item per cycle") {
+  Random random;
+  Bench bench(random);
+  Maker make{bench, random, {}, {}};
+  std::uint64_t items = 0;
+  for (int n = 0; n < 400; ++n) make.packet(0, false, static_cast<std::uint32_t>(n), 0.0, false);
+  items = bench.item.pending();
+  std::uint64_t answers = 0;
+  for (const auto& p : bench.asked) answers += p.answers.size();
+  const auto start = bench.dut.cycle();
+  while (!bench.item.empty() || bench.desc.received().size() < 400) bench.tick(1.0);
+  REQUIRE(bench.dut.cycle() - start < std::max(items, answers) + items / 3 + 100);
+  bench.idle(make.decided.size());
+}
