@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_rx_commit: decides what a received packet really does, in frame order.
+//
+// The responder and the response side judge frames optimistically, before the addresses of a packet
+// are checked. Here their items meet the answers of the address check:
+// - all pieces good: the pieces go to host_scatter, then the packet's tokens (completion, respond or
+//   acknowledge event) into the same ordered stream, so that they come out behind its data (rule 4);
+// - one piece bad: nothing of the payload is placed; the tokens are replaced by what the failure
+//   means (wire.md 2.14): remote key → NAK 0x62; local key of a receive WQE → NAK 0x63 and an
+//   error completion; local key of a READ → local error event for the requester. The QP goes to ERR;
+// - `error_valid` (a protocol error found earlier): its tokens as they are, and the QP goes to ERR.
+// From a failure on the QP is void: frames of it that were judged before its ERR was known are dropped
+// whole, so that nothing executes after a fatal NAK. RESET ends that.
+//
+// Does not: wait for transmit (rule 2) or reorder. Every frame leaves one `packet_end`.
+// Neighbours: packet_rx_dispatch (order), responder_*, requester_read_data → here ⇄
+// context_mr_check (client RX) → host_scatter; failures → context_qp_state.
+`default_nettype none
+
+module packet_rx_commit #(
+  parameter int unsigned ITEMS = roci_config_pkg::IS_WIDE ? 64 : 16,   // waiting for answers
+  parameter int unsigned PIECES = 64                                   // > 30 = pieces of a packet
+) (
+  input  wire                      clk_i,
+  input  wire                      rst_i,
+
+  // whose frame is next
+  input  wire                      order_valid_i,
+  output logic                     order_ready_o,
+  input  roci_pkg::rx_order_t      order_i,
+
+  input  wire                      responder_valid_i,
+  output logic                     responder_ready_o,
+  input  roci_pkg::rx_item_t       responder_i,
+  input  wire                      requester_valid_i,
+  output logic                     requester_ready_o,
+  input  roci_pkg::rx_item_t       requester_i,
+
+  // address check, client RX
+  output logic                     xlat_valid_o,
+  input  wire                      xlat_ready_i,
+  output roci_pkg::xlat_req_t      xlat_o,
+  input  wire                      answer_valid_i,
+  output logic                     answer_ready_o,
+  input  roci_pkg::xlat_rsp_t      answer_i,
+
+  output logic                     cmd_valid_o,
+  input  wire                      cmd_ready_i,
+  output roci_pkg::scatter_cmd_t   cmd_o,
+
+  output logic                     error_valid_o,
+  input  wire                      error_ready_i,
+  output roci_pkg::state_error_t   error_o,
+
+  input  roci_pkg::state_bcast_t   state_i,
+  output logic                     ready_o      // the void table is cleared after reset
+);
+
+  localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+
+  // wire.md 2.14
+  localparam logic [7:0] NAK_REMOTE_ACCESS = 8'h62;
+  localparam logic [7:0] NAK_REMOTE_OPERATIONAL = 8'h63;
+
+  typedef struct packed {
+    logic dispatcher_drop;            // no unit judged it: only its payload must go
+    logic has_payload;
+    roci_pkg::rx_item_t item;
+  } waiting_t;
+
+  // --------------------------------------------- entry: the unit whose turn it is, one item a cycle
+  waiting_t entry;
+  logic entry_valid, entry_ready, entry_last;
+  logic waiting_in_ready, waiting_valid, waiting_ready;
+  logic [$bits(waiting_t)-1:0] waiting_bits;
+
+  always_comb begin
+    entry = '0;
+    entry.has_payload = order_i.has_payload;
+    unique case (order_i.target)
+      roci_pkg::RX_RESPONDER: begin
+        entry.item = responder_i;
+        entry_valid = order_valid_i && responder_valid_i;
+      end
+      roci_pkg::RX_REQUESTER: begin
+        entry.item = requester_i;
+        entry_valid = order_valid_i && requester_valid_i;
+      end
+      default: begin
+        entry.dispatcher_drop = 1'b1;
+        entry.item.last = 1'b1;
+        entry.item.end_info.drop = 1'b1;
+        entry_valid = order_valid_i;
+      end
+    endcase
+    entry.item.colour = order_i.colour;
+    entry_last = entry.item.last;
+
+    entry_ready = ready_o && waiting_in_ready && (xlat_ready_i || !entry.item.has_piece);
+    order_ready_o = entry_valid && entry_ready && entry_last;
+    responder_ready_o = order_valid_i && order_i.target == roci_pkg::RX_RESPONDER && entry_ready;
+    requester_ready_o = order_valid_i && order_i.target == roci_pkg::RX_REQUESTER && entry_ready;
+
+    xlat_valid_o = entry_valid && entry.item.has_piece && waiting_in_ready && ready_o;
+    xlat_o = '{piece: entry.item.piece, fn: entry.item.fn, pd: entry.item.pd, qp: entry.item.qp};
+  end
+
+  common_fifo #(.WIDTH($bits(waiting_t)), .DEPTH(ITEMS)) u_waiting (
+    .clk_i, .rst_i,
+    .in_valid_i(entry_valid && entry_ready), .in_ready_o(waiting_in_ready), .in_i(entry),
+    .out_valid_o(waiting_valid), .out_ready_i(waiting_ready), .out_o(waiting_bits), .usage_o()
+  );
+
+  // ------------------------------------------------------------------------------ the item in front
+  logic void_mem[QPS];
+  logic clearing_q;
+  roci_pkg::qp_t clear_q;
+
+  waiting_t waiting, item_q;
+  logic item_valid_q, void_q;
+  logic item_finished;
+  logic bad_q;                                    // an earlier piece of this packet failed
+
+  logic piece_bad, packet_bad, dead;
+  logic packet_end, take_answer, piece_write, commit, rollback;
+  logic piece_store_ready, verdict_ready, verdict_valid;
+  logic fails, void_write, reset_now;
+  logic error_slot_free;
+
+  typedef struct packed {
+    logic has_payload;
+    logic place;                                  // pieces follow in the piece store
+    logic bad;                                    // a piece failed
+    logic dead;                                   // QP was void, or dropped by the dispatcher
+    logic is_remote_key;
+    roci_pkg::colour_t colour;
+    roci_pkg::qp_t qp;
+    roci_pkg::psn_t psn;
+    logic is_response;
+    roci_pkg::rx_end_t end_info;
+  } verdict_t;
+  verdict_t verdict_in, verdict;
+  logic [$bits(verdict_t)-1:0] verdict_bits;
+
+  assign ready_o = !clearing_q;
+  assign waiting = waiting_t'(waiting_bits);
+  assign waiting_ready = !item_valid_q || item_finished;
+  assign reset_now = state_i.valid && state_i.state == roci_pkg::QPS_RESET;
+
+  always_comb begin
+    dead = item_q.dispatcher_drop || void_q;
+    piece_bad = item_q.item.has_piece && answer_i.status != roci_pkg::XLAT_OK;
+    packet_bad = bad_q || piece_bad;
+    packet_end = item_valid_q && item_q.item.last
+                 && (!item_q.item.has_piece || (answer_valid_i && answer_i.last));
+
+    // ERR is asked for once per QP: later frames are dead
+    fails = packet_end && !dead && (packet_bad || item_q.item.end_info.error_valid);
+    // a RESET in this cycle has the write port of the void table
+    verdict_valid = packet_end && piece_store_ready && (!fails || (error_slot_free && !reset_now));
+    take_answer = item_valid_q && item_q.item.has_piece && piece_store_ready
+                  && (!packet_end || (verdict_ready && (!fails || (error_slot_free && !reset_now))));
+    answer_ready_o = take_answer;
+    item_finished = item_valid_q
+                    && (item_q.item.has_piece ? (answer_valid_i && take_answer && answer_i.last)
+                                              : (!item_q.item.last
+                                                 || (verdict_valid && verdict_ready)));
+
+    // check_only answers carry no address
+    piece_write = answer_valid_i && take_answer && !item_q.item.piece.check_only;
+    commit = packet_end && item_finished && !packet_bad && !dead && !item_q.item.end_info.drop;
+    rollback = packet_end && item_finished && !commit;
+    void_write = fails && item_finished;
+
+    verdict_in.has_payload = item_q.has_payload;
+    verdict_in.place = !packet_bad && !dead && !item_q.item.end_info.drop
+                       && item_q.item.has_piece && !item_q.item.piece.check_only;
+    verdict_in.bad = packet_bad;
+    verdict_in.dead = dead;
+    verdict_in.is_remote_key = item_q.item.piece.access != roci_pkg::ACCESS_LOCAL_WRITE;
+    verdict_in.colour = item_q.item.colour;
+    verdict_in.qp = item_q.item.qp;
+    verdict_in.psn = item_q.item.psn;
+    verdict_in.is_response = item_q.item.is_response;
+    verdict_in.end_info = item_q.item.end_info;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (clearing_q) begin
+      void_mem[clear_q] <= 1'b0;
+    end else if (reset_now) begin
+      void_mem[state_i.qp] <= 1'b0;
+    end else if (void_write) begin
+      void_mem[item_q.item.qp] <= 1'b1;
+    end
+    if (waiting_ready) begin
+      item_q <= waiting;
+      void_q <= void_mem[waiting.item.qp]
+                || (void_write && waiting.item.qp == item_q.item.qp);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      clearing_q <= 1'b1;
+      clear_q <= '0;
+      item_valid_q <= 1'b0;
+      bad_q <= 1'b0;
+    end else begin
+      clear_q <= clear_q + 1'b1;
+      if (clear_q == '1) begin
+        clearing_q <= 1'b0;
+      end
+      if (waiting_ready) begin
+        item_valid_q <= waiting_valid;
+      end
+      if (packet_end && item_finished) begin
+        bad_q <= 1'b0;
+      end else if (answer_valid_i && take_answer && piece_bad) begin
+        bad_q <= 1'b1;
+      end
+    end
+  end
+
+  // ---------------------------------------------------------------------- ERR, one request in hand
+  assign error_slot_free = !error_valid_o;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      error_valid_o <= 1'b0;
+    end else if (void_write) begin
+      error_valid_o <= 1'b1;
+    end else if (error_ready_i) begin
+      error_valid_o <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (void_write) begin
+      error_o.qp <= item_q.item.qp;
+      if (item_q.item.end_info.error_valid) begin
+        error_o.event_valid <= item_q.item.end_info.error_event != 8'h00;
+        error_o.event_type <= item_q.item.end_info.error_event;
+      end else begin
+        // wire.md 2.14: bad remote key without a receive WQE in use raises QP_ACCESS_ERR; a bad
+        // local key tells by its error completion
+        error_o.event_valid <= verdict_in.is_remote_key && !item_q.item.is_response;
+        error_o.event_type <= roci_hwif_pkg::EQE_TYPE_QP_ACCESS_ERROR;
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------------------ stores behind it
+  typedef struct packed {
+    logic last;
+    roci_pkg::fn_t fn;
+    roci_pkg::packet_len_t length;
+    roci_pkg::addr_t addr;
+  } placed_t;
+  placed_t piece_in, piece;
+  logic [$bits(placed_t)-1:0] piece_bits;
+  logic piece_valid, piece_ready;
+  logic verdict_out_valid, verdict_out_ready;
+
+  assign piece_in = '{last: item_q.item.last && answer_i.last, fn: item_q.item.fn,
+                      length: answer_i.length, addr: answer_i.addr};
+  assign piece = placed_t'(piece_bits);
+  assign verdict = verdict_t'(verdict_bits);
+
+  common_commit_fifo #(.WIDTH($bits(placed_t)), .DEPTH(PIECES)) u_pieces (
+    .clk_i, .rst_i,
+    .write_valid_i(piece_write), .write_ready_o(piece_store_ready), .write_i(piece_in),
+    .commit_i(commit), .rollback_i(rollback),
+    .read_valid_o(piece_valid), .read_ready_i(piece_ready), .read_o(piece_bits),
+    .usage_o()
+  );
+
+  common_fifo #(.WIDTH($bits(verdict_t)), .DEPTH(ITEMS)) u_verdicts (
+    .clk_i, .rst_i,
+    .in_valid_i(packet_end && item_finished), .in_ready_o(verdict_ready), .in_i(verdict_in),
+    .out_valid_o(verdict_out_valid), .out_ready_i(verdict_out_ready), .out_o(verdict_bits), .usage_o()
+  );
+
+  // --------------------------------------------------- commands: payload first, then the tokens
+  typedef enum logic [1:0] {
+    STEP_PAYLOAD, STEP_COMPLETION, STEP_EVENT
+  } step_e;
+  step_e step_q, step_first, step_next;
+
+  logic live, placing, dropping;
+  logic has_completion, has_event, nothing_left;
+  roci_pkg::completion_t completion;
+  roci_pkg::respond_event_t respond;
+  roci_pkg::ack_event_t ack_event;
+  logic respond_valid, ack_valid;
+  logic step_done;
+
+  always_comb begin
+    live = !verdict.dead;
+    placing = verdict.place;
+    dropping = verdict.has_payload && !verdict.place;
+
+    // what the packet says at its end, with the failures of its pieces put in
+    completion = verdict.end_info.completion;
+    respond = verdict.end_info.respond;
+    ack_event = verdict.end_info.ack_event;
+    has_completion = live && verdict.end_info.completion_valid;
+    respond_valid = live && verdict.end_info.respond_valid;
+    ack_valid = live && verdict.end_info.ack_event_valid;
+    if (live && verdict.bad) begin
+      if (verdict.is_response) begin
+        ack_valid = 1'b1;
+        ack_event.kind = roci_pkg::ACK_EVENT_LOCAL_ERROR;
+        ack_event.psn = verdict.psn;
+        ack_event.syndrome = 8'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR);
+      end else begin
+        respond_valid = 1'b1;
+        respond.kind = roci_pkg::RESPOND_NAK;
+        respond.psn = verdict.psn;
+        respond.msn = verdict.end_info.nak_msn;
+        respond.syndrome = verdict.is_remote_key ? NAK_REMOTE_ACCESS : NAK_REMOTE_OPERATIONAL;
+        has_completion = verdict.end_info.receive_in_use && !verdict.is_remote_key;
+        completion.is_error = 1'b1;
+        completion.status = 7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR);
+      end
+    end
+    has_event = respond_valid || ack_valid;
+
+    step_first = (placing || dropping) ? STEP_PAYLOAD
+               : has_completion ? STEP_COMPLETION : STEP_EVENT;
+  end
+
+  logic started_q;                                // step_q is of the verdict in front
+  step_e step;
+  assign step = started_q ? step_q : step_first;
+
+  // the token of a step: the completion, or else what ends the packet
+  roci_pkg::token_t completion_token, end_token;
+  always_comb begin
+    completion_token = '0;
+    completion_token.kind = roci_pkg::TOKEN_COMPLETION;
+    completion_token.qp = verdict.qp;
+    completion_token.colour = verdict.colour;
+    completion_token.packet_end = !has_event;
+    completion_token.body = completion;
+
+    end_token = '0;
+    end_token.qp = verdict.qp;
+    end_token.colour = verdict.colour;
+    end_token.packet_end = 1'b1;
+    if (respond_valid) begin
+      end_token.kind = roci_pkg::TOKEN_RESPOND;
+      end_token.body = roci_pkg::TOKEN_BODY_BITS'(respond);
+    end else if (ack_valid) begin
+      end_token.kind = roci_pkg::TOKEN_ACK_EVENT;
+      end_token.body = roci_pkg::TOKEN_BODY_BITS'(ack_event);
+    end else begin
+      end_token.kind = roci_pkg::TOKEN_END;
+    end
+  end
+
+  always_comb begin
+    cmd_o = '0;
+    cmd_o.qp = verdict.qp;
+    cmd_valid_o = verdict_out_valid;
+    piece_ready = 1'b0;
+    nothing_left = 1'b0;
+    step_next = STEP_EVENT;
+
+    unique case (step)
+      STEP_PAYLOAD: begin
+        if (placing) begin
+          cmd_o.kind = roci_pkg::SCATTER_PIECE;
+          cmd_o.fn = piece.fn;
+          cmd_o.length = piece.length;
+          cmd_o.addr = piece.addr;
+          cmd_o.packet_last = piece.last;
+          cmd_valid_o = verdict_out_valid && piece_valid;
+          piece_ready = verdict_out_valid && cmd_ready_i;
+        end else begin
+          cmd_o.kind = roci_pkg::SCATTER_DROP;
+          cmd_o.packet_last = 1'b1;
+        end
+        // the last command of the payload takes the first token along
+        if (cmd_o.packet_last) begin
+          cmd_o.has_token = 1'b1;
+          cmd_o.token = has_completion ? completion_token : end_token;
+          nothing_left = !has_completion || !has_event;
+        end else begin
+          step_next = STEP_PAYLOAD;
+        end
+      end
+      STEP_COMPLETION: begin
+        cmd_o.kind = roci_pkg::SCATTER_TOKEN;
+        cmd_o.token = completion_token;
+        nothing_left = !has_event;
+      end
+      default: begin
+        cmd_o.kind = roci_pkg::SCATTER_TOKEN;
+        cmd_o.token = end_token;
+        nothing_left = 1'b1;
+      end
+    endcase
+
+    step_done = cmd_valid_o && cmd_ready_i;
+    verdict_out_ready = step_done && nothing_left;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (step_done) begin
+      step_q <= step_next;
+    end
+    if (rst_i) begin
+      started_q <= 1'b0;
+    end else if (step_done) begin
+      started_q <= !nothing_left;
+    end
+  end
+
+  // rule 2: a packet's pieces fit the store, so the RX side never waits for itself
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      assert (!(respond_valid && ack_valid && verdict_out_valid))
+      else $error("packet_rx_commit: a packet with both a respond and an acknowledge event");
+    end
+  end
+
+endmodule
+
+`default_nettype wire

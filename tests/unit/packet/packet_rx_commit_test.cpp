@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_rx_commit against a model that knows every verdict in advance: the exact sequence of scatter
+// commands and tokens, in frame order, over both units and dispatcher drops; failures become the
+// NAK, completion or event of wire.md 2.14; nothing of a void QP executes until its RESET.
+// model: configs=wide,narrow
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include <deque>
+#include <map>
+
+#include "harness/harness.hpp"
+#include "roci_hwif.hpp"
+#include "roci_svstructs.hpp"
+
+using namespace roci::test;
+namespace pkg = roci::sv::roci_pkg;
+namespace hwif = roci::hwif;
+
+namespace {
+
+template <class E>
+E e(unsigned value) {
+  return static_cast<E>(value);
+}
+
+constexpr unsigned kCompletion = 1;
+constexpr unsigned kRespond = 2;
+constexpr unsigned kAckEvent = 3;
+
+struct Piece {
+  pkg::piece_t piece;
+  std::vector<pkg::xlat_rsp_t> answers;
+};
+
+// The body of a token as the bits of any struct, LSB aligned.
+template <class T>
+auto body_of(const T& value) {
+  decltype(pkg::token_t::body) body{};
+  value.to_bits(body.data(), 0);
+  return body;
+}
+
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Random& random;
+  Source<pkg::rx_order_t> order;
+  Source<pkg::rx_item_t> responder;
+  Source<pkg::rx_item_t> requester;
+  Sink<pkg::xlat_req_t> xlat;
+  Source<pkg::xlat_rsp_t> answer;
+  Sink<pkg::scatter_cmd_t> cmd;
+  Sink<pkg::state_error_t> error;
+  std::deque<Piece> asked;
+  std::map<unsigned, bool> is_void;
+
+  explicit Bench(Random& r)
+      : dut(r()),
+        random(r),
+        order("order", dut->order_valid_i, dut->order_ready_o, dut->order_i),
+        responder("responder", dut->responder_valid_i, dut->responder_ready_o, dut->responder_i),
+        requester("requester", dut->requester_valid_i, dut->requester_ready_o, dut->requester_i),
+        xlat("xlat", dut->xlat_valid_o, dut->xlat_ready_i, dut->xlat_o),
+        answer("answer", dut->answer_valid_i, dut->answer_ready_o, dut->answer_i),
+        cmd("cmd", dut->cmd_valid_o, dut->cmd_ready_i, dut->cmd_o),
+        error("error", dut->error_valid_o, dut->error_ready_i, dut->error_o) {
+    pkg::state_bcast_t{}.pack(dut->state_i);
+    xlat.collect();
+    dut.reset();
+    dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
+    dut.attach(order);
+    dut.attach(responder);
+    dut.attach(requester);
+    dut.attach(xlat);
+    dut.attach(answer);
+    dut.attach(cmd);
+    dut.attach(error);
+  }
+
+  void tick() {
+    for (const auto& request : xlat.received()) {
+      REQUIRE_FALSE(asked.empty());
+      REQUIRE(request.piece == asked.front().piece);
+      for (const auto& a : asked.front().answers) answer.push(a);
+      asked.pop_front();
+    }
+    xlat.received().clear();
+    dut.tick();
+  }
+
+  void run() {
+    for (int limit = 0; limit < 300000; ++limit) {
+      if (cmd.done() && error.done() && order.empty()) {
+        for (int n = 0; n < 30; ++n) tick();
+        return;
+      }
+      tick();
+    }
+    throw Failure("commands are missing: " + std::to_string(cmd.pending()));
+  }
+
+  void reset_qp(unsigned qp) {
+    pkg::state_bcast_t state{};
+    state.valid = true;
+    state.qp = static_cast<decltype(state.qp)>(qp);
+    state.state = e<pkg::qp_state_e>(0);
+    state.pack(dut->state_i);
+    dut.tick();
+    pkg::state_bcast_t{}.pack(dut->state_i);
+    is_void[qp] = false;
+  }
+
+  // A token of the frame in work; the first one rides on its last payload command, if there is one.
+  void expect_token(unsigned kind, unsigned qp, bool colour, bool end,
+                    const decltype(pkg::token_t::body)& body) {
+    pkg::token_t token{};
+    token.kind = e<pkg::token_kind_e>(kind);
+    token.qp = static_cast<decltype(token.qp)>(qp);
+    token.colour = colour;
+    token.packet_end = end;
+    token.body = body;
+    if (payload_open) {
+      expected.back().has_token = true;
+      expected.back().token = token;
+      payload_open = false;
+      return;
+    }
+    pkg::scatter_cmd_t c{};
+    c.kind = e<pkg::scatter_kind_e>(2);
+    c.token = token;
+    expected.push_back(c);
+  }
+  void expect_payload(const pkg::scatter_cmd_t& c) {
+    expected.push_back(c);
+    payload_open = true;
+  }
+  bool payload_open = false;
+  std::deque<pkg::scatter_cmd_t> expected;
+};
+
+// Commands compare by what their kind uses.
+bool same(const pkg::scatter_cmd_t& got, const pkg::scatter_cmd_t& want) {
+  if (got.kind != want.kind || got.has_token != want.has_token) return false;
+  if (want.has_token && !(got.token == want.token)) return false;
+  if (want.kind == e<pkg::scatter_kind_e>(0)) {
+    return got.addr == want.addr && got.length == want.length && got.fn == want.fn &&
+           got.packet_last == want.packet_last && got.qp == want.qp;
+  }
+  if (want.kind == e<pkg::scatter_kind_e>(1)) return true;
+  return got.token == want.token;
+}
+
+// One frame of QP `qp`: items in, expected commands out.
+void frame(Bench& bench, unsigned qp, double fail) {
+  Random& random = bench.random;
+  pkg::rx_order_t order{};
+  order.colour = random.chance(0.5);
+  order.has_payload = random.chance(0.7);
+  const auto kind = random.below(10);
+  if (kind == 0) {
+    order.target = e<pkg::rx_unit_e>(0);
+    bench.order.push(order);
+    if (order.has_payload) {
+      pkg::scatter_cmd_t c{};
+      c.kind = e<pkg::scatter_kind_e>(1);
+      bench.expect_payload(c);
+    }
+    bench.expect_token(0, 0, order.colour, true, {});
+    return;
+  }
+  const bool response = kind <= 4;
+  order.target = e<pkg::rx_unit_e>(response ? 2 : 1);
+  auto item = random_payload<pkg::rx_item_t>(random);
+  item.qp = static_cast<decltype(item.qp)>(qp);
+  item.is_response = response;
+  auto& end = item.end_info;
+  const bool check_only = !response && !order.has_payload && random.chance(0.3);
+  end.drop = order.has_payload && random.chance(0.15);
+  end.completion_valid = !response && !check_only && random.chance(0.4);
+  end.receive_in_use = end.completion_valid;
+  end.completion.is_error = false;
+  end.respond_valid = !response && random.chance(0.6);
+  end.ack_event_valid = response && random.chance(0.8);
+  end.error_valid = random.chance(fail);
+  end.error_event = end.error_valid && random.chance(0.5) ? 21 : 0;
+  const bool pieced = check_only || (order.has_payload && !end.drop);
+  const bool local = response || end.receive_in_use;
+  const auto pieces = check_only ? 1 : pieced ? random.between(1, 4) : 0;
+
+  std::vector<pkg::scatter_cmd_t> placed;
+  bool bad = false;
+  for (std::uint64_t n = 0; n < std::max<std::uint64_t>(pieces, 1); ++n) {
+    item.last = n + 1 >= pieces;
+    item.has_piece = pieces != 0;
+    if (pieces != 0) {
+      Piece p;
+      item.piece = random_payload<pkg::piece_t>(random);
+      item.piece.check_only = check_only;
+      item.piece.access = e<pkg::access_e>(local ? 2 : check_only ? 3 : 4);
+      p.piece = item.piece;
+      const bool fails = random.chance(fail);
+      const auto answers = fails || check_only ? 1 : random.between(1, 2);
+      for (std::uint64_t k = 1; k <= answers; ++k) {
+        auto a = random_payload<pkg::xlat_rsp_t>(random);
+        a.last = k == answers;
+        a.status = e<pkg::xlat_status_e>(fails ? static_cast<unsigned>(random.between(1, 5)) : 0);
+        p.answers.push_back(a);
+        pkg::scatter_cmd_t c{};
+        c.kind = e<pkg::scatter_kind_e>(0);
+        c.qp = item.qp;
+        c.fn = item.fn;
+        c.addr = a.addr;
+        c.length = a.length;
+        c.packet_last = item.last && a.last;
+        placed.push_back(c);
+      }
+      bad |= fails;
+      bench.asked.push_back(p);
+    }
+    (response ? bench.requester : bench.responder).push(item);
+  }
+  bench.order.push(order);
+
+  const bool dead = bench.is_void[qp];
+  pkg::scatter_cmd_t drop{};
+  drop.kind = e<pkg::scatter_kind_e>(1);
+  if (dead || bad || end.drop || pieces == 0 || check_only) {
+    if (order.has_payload) bench.expect_payload(drop);
+  } else {
+    for (const auto& c : placed) bench.expect_payload(c);
+  }
+  if (dead) {
+    bench.expect_token(0, qp, order.colour, true, {});
+    return;
+  }
+
+  bool completion_valid = end.completion_valid;
+  auto completion = end.completion;
+  bool respond_valid = end.respond_valid;
+  auto respond = end.respond;
+  bool ack_valid = end.ack_event_valid;
+  auto ack = end.ack_event;
+  if (bad && response) {
+    ack_valid = true;
+    ack.kind = e<pkg::ack_event_kind_e>(6);
+    ack.psn = item.psn;
+    ack.syndrome = static_cast<std::uint8_t>(hwif::CqeStatus::LOC_PROT_ERR);
+  } else if (bad) {
+    respond_valid = true;
+    respond.kind = e<pkg::respond_kind_e>(1);
+    respond.psn = item.psn;
+    respond.msn = end.nak_msn;
+    respond.syndrome = local ? 0x63 : 0x62;
+    completion_valid = local && end.receive_in_use;
+    completion.is_error = true;
+    completion.status = static_cast<std::uint8_t>(hwif::CqeStatus::LOC_PROT_ERR);
+  }
+  const bool event = respond_valid || ack_valid;
+  if (completion_valid) {
+    bench.expect_token(kCompletion, qp, order.colour, !event, body_of(completion));
+  }
+  if (respond_valid) {
+    bench.expect_token(kRespond, qp, order.colour, true, body_of(respond));
+  } else if (ack_valid) {
+    bench.expect_token(kAckEvent, qp, order.colour, true, body_of(ack));
+  } else if (!completion_valid) {
+    bench.expect_token(0, qp, order.colour, true, {});
+  }
+  if (bad || end.error_valid) {
+    bench.is_void[qp] = true;
+    pkg::state_error_t error{};
+    error.qp = item.qp;
+    error.event_valid = end.error_valid ? end.error_event != 0 : !local;
+    error.event_type = end.error_valid
+                           ? end.error_event
+                           : static_cast<std::uint8_t>(hwif::EqeType::QP_ACCESS_ERROR);
+    bench.error.expect(error);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("frames become commands and tokens in order") {
+  Random random;
+  for (int round = 0; round < 12; ++round) {
+    Bench bench(random);
+    bench.order.stall(Stall::any(random));
+    bench.responder.stall(Stall::any(random));
+    bench.requester.stall(Stall::any(random));
+    bench.xlat.stall(Stall::any(random));
+    bench.answer.stall(Stall::any(random));
+    bench.cmd.stall(Stall::any(random));
+    bench.error.stall(Stall::any(random));
+    bench.cmd.collect();
+    const double fail = random.chance(0.3) ? 0.0 : 0.03;
+    for (int burst = 0; burst < 8; ++burst) {
+      for (std::size_t n = 0; n < scaled(80); ++n) {
+        frame(bench, static_cast<unsigned>(random.below(8)), fail);
+      }
+      for (int limit = 0; limit < 300000; ++limit) {
+        if (bench.cmd.received().size() >= bench.expected.size() && bench.error.done()) break;
+        bench.tick();
+      }
+      for (int n = 0; n < 100; ++n) bench.tick();
+      REQUIRE(bench.cmd.received().size() == bench.expected.size());
+      for (std::size_t n = 0; n < bench.expected.size(); ++n) {
+        INFO("command " << n << " of " << bench.expected.size());
+        REQUIRE(same(bench.cmd.received()[n], bench.expected[n]));
+      }
+      REQUIRE(bench.error.done());
+      bench.cmd.received().clear();
+      bench.expected.clear();
+      for (unsigned qp = 0; qp < 8; ++qp) {
+        if (bench.is_void[qp] && random.chance(0.7)) bench.reset_qp(qp);
+      }
+    }
+  }
+}
+
+TEST_CASE("a SEND of one piece takes two cycles") {
+  Random random;
+  Bench bench(random);
+  bench.cmd.collect();
+  const int frames = 300;
+  for (int n = 0; n < frames; ++n) {
+    pkg::rx_order_t order{};
+    order.target = e<pkg::rx_unit_e>(1);
+    order.has_payload = true;
+    bench.order.push(order);
+    pkg::rx_item_t item{};
+    item.last = true;
+    item.has_piece = true;
+    item.qp = static_cast<decltype(item.qp)>(n % 8);
+    item.piece.length = 64;
+    item.end_info.completion_valid = true;
+    item.end_info.respond_valid = true;
+    bench.responder.push(item);
+    Piece p;
+    p.piece = item.piece;
+    pkg::xlat_rsp_t a{};
+    a.last = true;
+    a.length = 64;
+    p.answers.push_back(a);
+    bench.asked.push_back(p);
+  }
+  const auto start = bench.dut.cycle();
+  while (bench.cmd.received().size() < 2 * frames) bench.tick();
+  REQUIRE(bench.dut.cycle() - start < 2 * frames + 60);
+}
