@@ -2,9 +2,9 @@
 //
 // common_fifo: first-in first-out buffer between two streams of one clock.
 //
-// First word falls through: out_o is the oldest item whenever out_valid_o. Holds exactly DEPTH items.
-// One item in and one out per cycle (STYLE block or ultra, or OUTPUT_REG: from DEPTH >= 4 on). No
-// combinational path from any input to any output.
+// First word falls through: out_o is the oldest item whenever out_valid_o. Holds DEPTH items, and one
+// more with OUTPUT_REG. One item in and one out per cycle (STYLE block or ultra: from DEPTH >= 4 on).
+// No combinational path from any input to any output.
 //
 //   read side       from push to out_valid_o     out_o comes from
 //   distributed     1 cycle                      LUT RAM
@@ -17,7 +17,7 @@
 
 module common_fifo #(
   parameter int unsigned WIDTH = 8,          // bits of an item
-  parameter int unsigned DEPTH = 16,         // items, >= 2, any number
+  parameter int unsigned DEPTH = 16,         // items in the memory, >= 2, any number
   parameter string STYLE = "auto",           // distributed, block, ultra; auto = distributed up to
                                              // 64 items, else block
   parameter bit OUTPUT_REG = 1'b0            // register after the memory (for timing)
@@ -33,11 +33,12 @@ module common_fifo #(
   input  wire                          out_ready_i,
   output logic [WIDTH-1:0]             out_o,
 
-  output logic [$clog2(DEPTH+1)-1:0]   usage_o       // items inside, 0..DEPTH
+  // items inside, 0..DEPTH + OUTPUT_REG
+  output logic [$clog2(DEPTH+32'(OUTPUT_REG)+1)-1:0] usage_o
 );
 
   localparam int unsigned ADDR_BITS = $clog2(DEPTH);
-  localparam int unsigned COUNT_BITS = $clog2(DEPTH + 1);
+  localparam int unsigned COUNT_BITS = $clog2(DEPTH + 32'(OUTPUT_REG) + 1);
   localparam bit SYNC_READ = STYLE == "block" || STYLE == "ultra"
                              || (STYLE == "auto" && DEPTH > 64);
   localparam string RAM_STYLE = STYLE == "auto" ? (SYNC_READ ? "block" : "distributed") : STYLE;
@@ -75,7 +76,7 @@ module common_fifo #(
       rptr_q <= rptr_d;
       stored_q <= stored_q + COUNT_BITS'(push) - COUNT_BITS'(stored_pop);
       usage_q <= usage_q + COUNT_BITS'(push) - COUNT_BITS'(pop);
-      not_full_q <= 32'(usage_q) + 32'(push) - 32'(pop) != DEPTH;
+      not_full_q <= 32'(stored_q) + 32'(push) - 32'(stored_pop) != DEPTH;
     end
   end
 
@@ -133,7 +134,7 @@ module common_fifo #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      assert (32'(usage_q) <= DEPTH);
+      assert (32'(stored_q) <= DEPTH);
       assert (stored_q <= usage_q);
       assert (!(stored_pop && stored_q == '0));
     end

@@ -18,7 +18,7 @@ module common_fifo_tb #(
   output logic                       out_valid_o,
   input  wire                        out_ready_i,
   output logic [WIDTH-1:0]           out_o,
-  output logic [$clog2(DEPTH+1)-1:0] usage_o
+  output logic [$clog2(DEPTH+32'(OUTPUT_REG)+1)-1:0] usage_o
 );
   common_fifo #(.WIDTH(WIDTH), .DEPTH(DEPTH), .STYLE(STYLE), .OUTPUT_REG(OUTPUT_REG)) u_dut (.*);
 

@@ -77,11 +77,14 @@ class Stall {
 template <sv::Struct T>
 class Source : public Agent {
  public:
-  /// Binds to ports; `name` is for messages and makes its random numbers its own.
+  /// Binds to ports, which stay idle until this is attached; `name` is for messages and makes its
+  /// random numbers its own.
   template <class Payload>
   Source(std::string name, CData& valid, const CData& ready, Payload& payload)
       : name_(std::move(name)), random_(std::hash<std::string>{}(name_)), valid_(valid),
-        ready_(ready), put_([&payload](const T& value) { value.pack(payload); }) {}
+        ready_(ready), put_([&payload](const T& value) { value.pack(payload); }) {
+    valid_ = 0;
+  }
 
   /// Queues one item.
   void push(const T& item) { queue_.push_back(item); }
@@ -206,6 +209,7 @@ class Sink : public Agent {
   Sink(std::string name, const CData& valid, CData& ready, const Payload& payload)
       : monitor_(name, valid, ready, payload), random_(std::hash<std::string>{}(name)),
         ready_(ready) {
+    ready_ = 0;
     monitor_.on_transfer([this](const T& item) { take(item); });
   }
   Sink(const Sink&) = delete;  // the callback holds `this`
