@@ -6,9 +6,9 @@
 
 A job, tests/formal/<name>.toml:
 
-  top = "fifo_proof"             # module with the properties: assert, assume, cover in clocked blocks
-  files = ["fifo_proof.sv"]      # read besides packages; relative to the job. Modules of rtl/ and of
-                                 # the job's folder are found by name
+  top = "fifo_proof"             # the properties: assert, assume, cover in clocked blocks
+  files = ["fifo_proof.sv"]      # read besides packages; relative to the job. Modules of rtl/ and
+                                 # of the job's folder are found by name
   configs = ["wide", "narrow"]   # default ["wide"]: which roci_config_pkg is read
   parameters = ["DEPTH=4"]       # of the top; several sets: [["DEPTH=4"], ["DEPTH=5"]]
   depth = 20                     # steps of bmc and cover
@@ -25,12 +25,13 @@ A job, tests/formal/<name>.toml:
   replace = "push"               # ... becomes this
   assertion = "a_no_overflow"    # optional: part of the name of the assertion that must fail
 
-Registers without a reset or initial value start with any value, so a proof begins with
-`initial assume (rst_i);` or keeps its own "past valid" bit with an initial value. Write properties as
+Registers without an initial value start with any value, so a proof keeps its own "past valid" bit
+with an initial value and assumes rst_i while that is 0. Write properties as
 immediate assert/assume/cover in clocked blocks, with $past; (* anyconst *) and (* anyseq *) work.
 
-Each job passes if: there is at least one assertion; bmc and induction hold; covers are reached; every
-planted fault makes an assertion fail in bmc. Exit status 1 otherwise; traces stay in build/formal.
+Each job passes if: there is at least one assertion; bmc and induction hold; covers are reached;
+every planted fault makes an assertion fail in bmc. Exit status 1 otherwise; traces and logs stay in
+build/formal/<name>/.
 """
 import argparse
 import concurrent.futures
@@ -88,7 +89,7 @@ def load(path):
 
 
 def to_smt2(job, path, folder, config, parameters, hwif, replaced=None):
-    """Writes folder/model.smt2. replaced: {file of the tree: text} read instead of the originals."""
+    """Writes folder/model.smt2. replaced: {file: text} is read instead of the originals."""
     sources = [path.parent / f for f in job["files"]]
     read = yosys_job.read_slang(job["top"], config, hwif, sources, parameters,
                                 folders=[path.parent])
@@ -103,7 +104,7 @@ def to_smt2(job, path, folder, config, parameters, hwif, replaced=None):
     memory = "memory_map" if job["memory"] == "map" else "memory_collect"
     clocks = "clk2fflogic" if job["multiclock"] else "async2sync"
     passes = [read, f"hierarchy -check -top {job['top']}", "flatten",
-              "select -assert-min 1 t:$check t:$assert",
+              "select -assert-min 1 t:$check r:FLAVOR=assert %i t:$assert",
               f"prep -top {job['top']}", memory, "opt_clean", "check -assert", clocks,
               "chformal -lower", "formalff -clk2ff -ff2anyinit", "dffunmap",
               f"write_smt2 -wires {folder / 'model.smt2'}"]

@@ -13,7 +13,8 @@ narrow -> synth_ecp5, build/synth/narrow.json:
           {lut4, ff, ebr, lut_depth, blocks: {block: {lut4, ff, ebr}}, ...}
 
 How it counts: `lut` includes LUT RAM and shift registers by the LUTs they take; a RAMB18 is half a
-bram36; `lut4` counts an ECP5 carry cell as 2 and a 16x4 LUT RAM as 6. `lut_depth`: tools/lutdepth.py.
+bram36; `lut4` counts an ECP5 carry cell as 2 and a 16x4 LUT RAM as 6. `lut_depth` is the depth of
+tools/lutdepth.py.
 Out of context: no pads, no clock buffers, no MUXF (-nowidelut), assertions left out.
 
 The whole chip keeps its hierarchy (--best-effort-hierarchy), so that each block has a row and no
@@ -110,7 +111,9 @@ def synthesise(top, config, args):
     else:
         synth = f"synth_ecp5 -top {top}" + (" -noflatten" if hierarchy else "")
     # Latches would be mapped to LD* or to LUT loops: refuse them while they are still visible.
-    passes = [read, "check -assert", "proc", "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
+    dump = out / f"{name}.dump"
+    passes = [read, f"dump -o {dump}", "check -assert", "proc",
+              "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
               synth, f"tee -q -o {stat} stat -json", "flatten", "opt_clean -purge",
               "check -mapped -assert", f"write_json {netlist}"]
     status, log = yosys_job.run(passes, out / f"{name}.log")
@@ -118,7 +121,12 @@ def synthesise(top, config, args):
         lines = log.strip().split("\n")
         errors = [i for i, l in enumerate(lines) if re.search(r"Warning: |error: |ERROR", l)]
         first = max(errors[0] - 1 if errors else 0, len(lines) - 60)
-        return 1, f"synth {top} ({config}) failed, log {out / name}.log\n" + "\n".join(lines[first:])
+        text = "\n".join(lines[first:])
+        return 1, f"synth {top} ({config}) failed, log {out / name}.log\n{text}"
+    undriven = yosys_job.undriven(dump.read_text())
+    dump.unlink()
+    if undriven:
+        return 1, f"synth {top} ({config}) failed: never driven: {', '.join(undriven)}"
     counts = totals(json.loads(stat.read_text()))
     result = count(counts[top], config)
     try:
@@ -135,7 +143,7 @@ def synthesise(top, config, args):
 
 
 def blocks(stat, counts, top, config):
-    """Rows of the table: the instances in the top, summed per RTL module, and the top's own rest."""
+    """Rows of the table: the instances in the top, summed per RTL module, and the top's rest."""
     modules = {n.lstrip("\\"): m for n, m in stat["modules"].items()}
     rows, own = {}, {}
     for kind, number in modules[top]["num_cells_by_type"].items():
@@ -157,8 +165,8 @@ def table(top, config, result, target):
     rows += [(n, *(f"{b[c]:g}" for c in columns)) for n, b in result["blocks"].items()]
     rows.append((f"{top} ({config})", *(f"{result[c]:g}" for c in columns)))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join([r[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(r[1:], widths[1:])])
-             for r in rows]
+    lines = ["  ".join([row[0].ljust(widths[0])] +
+                       [c.rjust(w) for c, w in zip(row[1:], widths[1:])]) for row in rows]
     lines.append(f"LUT levels: {result['lut_depth']}; deepest ends:")
     lines += [f"  {path}" for path in result["deepest"]]
     lines.append(f"{result['seconds']} s, {target}")
@@ -178,8 +186,8 @@ def main():
     if args.module not in rtl.modules():
         sys.exit(f"synth: no module {args.module} in rtl/")
     if not (args.build / "hwif/roci_hwif_pkg.sv").exists():
-        print("synth: no generated interface package in the build folder; modules that need it fail",
-              file=sys.stderr)
+        print("synth: the build folder has no generated interface package; modules that need it "
+              "fail", file=sys.stderr)
     failed = 0
     configs = args.config or list(rtl.CONFIGS)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

@@ -9,6 +9,7 @@ As a module: read_slang(...) makes the read command of a module with the right p
 runs passes and gives back (status, log).
 """
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -37,7 +38,7 @@ def read_slang(top, config, hwif=None, sources=None, parameters=(), options=(), 
     texts = verilate.closure(sources, candidates)
     for parameter in parameters:
         name = parameter.split("=", 1)[0]
-        if not any(f" {name} " in t.replace("=", " = ") for t in texts):
+        if not any(re.search(rf"\b{re.escape(name)}\b", t) for t in texts):
             sys.exit(f"{top} has no parameter {name}")
     packages = [p for p in verilate.needed_packages(texts, config, hwif) if p not in sources]
     words = ["read_slang", "--top", top]
@@ -68,6 +69,29 @@ def run(passes, log=None, timeout=None):
     if log is not None:
         pathlib.Path(log).write_text(output)
     return status, output
+
+
+def undriven(dump):
+    """Variables without a driver in the text of `dump` taken right after read_slang.
+
+    slang gives such a variable (or its open bits) a $buf from constant x, which no check reports.
+    Foreign files (picorv32.v) are left out.
+    """
+    found, foreign, source = [], set(), ""
+    for line in dump.split("\n"):
+        if match := re.match(r"\s*attribute \\src \"([^\"]*)\"", line):
+            source = match.group(1)
+        elif match := re.match(r"\s*wire .*?(\\\S+)$", line):
+            if source.startswith("picorv32.v:"):
+                foreign.add(match.group(1))
+            source = ""
+    pattern = (r"cell \$buf \S+\n(?:\s*parameter [^\n]*\n)*"
+               r"\s*connect \\A \d+'x+\n\s*connect \\Y ([^\n]*)")
+    for match in re.finditer(pattern, dump):
+        name = match.group(1).strip()
+        if name.startswith("\\") and name.split()[0] not in foreign:
+            found.append(name.lstrip("\\"))
+    return found
 
 
 def main():

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause-Patent
+"""Tests of the build's own tools: each check of lint, synthesis and proofs finds a planted fault.
+
+The tools run on small trees of their own in a temporary folder, never on the repository.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOOLS = pathlib.Path(__file__).resolve().parent.parent
+ROOT = TOOLS.parent
+sys.path.insert(0, str(TOOLS))
+import lutdepth  # noqa: E402
+import synth  # noqa: E402
+
+HEAD = "// SPDX-License-Identifier: BSD-2-Clause-Patent\n`default_nettype none\n"
+CONFIG = HEAD + "package roci_config_pkg;\n  localparam int unsigned BYTES = {};\nendpackage\n"
+PKG = HEAD + """package roci_pkg;
+  localparam int unsigned BITS = 8 * roci_config_pkg::BYTES;
+  typedef logic [BITS-1:0] data_t;
+endpackage
+"""
+MODULE = HEAD + """module common_reg (
+  input  wire logic            clk_i,
+  input  wire roci_pkg::data_t a_i,
+  input  wire roci_pkg::data_t b_i,
+  output roci_pkg::data_t      q_o
+);
+  always_ff @(posedge clk_i) q_o <= a_i ^ b_i;
+endmodule
+"""
+TEST = ("// SPDX-License-Identifier: BSD-2-Clause-Patent\n"
+        "TEST_CASE(\"adds\") { REQUIRE(true); }\n")
+
+
+class Tree(unittest.TestCase):
+    """A repository with one module; `run` calls a tool in it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        (self.root / "tools").mkdir()
+        for tool in TOOLS.glob("*.py"):
+            shutil.copy(tool, self.root / "tools")
+        shutil.copytree(ROOT / "lint", self.root / "lint")
+        (self.root / ".venv").symlink_to(ROOT / ".venv")
+        self.write(".gitignore", "/.venv\n/build\n")
+        for config, size in (("wide", 8), ("narrow", 1)):
+            self.write(f"rtl/roci_config_{config}.sv", CONFIG.format(size))
+        self.write("rtl/common/roci_pkg.sv", PKG)
+        self.write("rtl/common/common_reg.sv", MODULE)
+        self.write("tests/unit/common/common_reg_test.cpp", TEST)
+        subprocess.run(["git", "init", "-q"], cwd=self.root, check=True)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run_tool(self, name, *args):
+        done = subprocess.run([sys.executable, str(self.root / "tools" / name), *args],
+                              cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True)
+        return done.returncode, done.stdout
+
+    def assert_finds(self, pattern, name, *args):
+        status, output = self.run_tool(name, *args)
+        self.assertNotEqual(status, 0, output)
+        self.assertRegex(output, pattern)
+
+    def assert_clean(self, name, *args):
+        status, output = self.run_tool(name, *args)
+        self.assertEqual(status, 0, output)
+
+
+class Order(Tree):
+    def test_packages_follow_what_they_refer_to(self):
+        # Alphabetically first, refers to the last: the order is by reference, not by name.
+        self.write("rtl/common/common_aaa_pkg.sv", HEAD +
+                   "package common_aaa_pkg;\n  typedef roci_pkg::data_t x_t;\nendpackage\n")
+        status, output = self.run_tool("rtl.py", "packages", "--config", "narrow")
+        self.assertEqual(status, 0, output)
+        self.assertEqual([pathlib.Path(p).name for p in output.split()],
+                         ["roci_config_narrow.sv", "roci_pkg.sv", "common_aaa_pkg.sv"])
+
+    def test_a_circle_is_refused(self):
+        for a, b in (("x", "y"), ("y", "x")):
+            self.write(f"rtl/common/common_{a}_pkg.sv", HEAD + f"package common_{a}_pkg;\n"
+                       f"  localparam int A = common_{b}_pkg::A;\nendpackage\n")
+        self.assert_finds("circle: common_x_pkg.sv -> common_y_pkg.sv", "rtl.py", "packages")
+
+
+class Files(Tree):
+    def test_the_tree_itself_is_clean(self):
+        self.assert_clean("lint.py", "files")
+
+    def test_each_rule_finds_its_fault(self):
+        faults = {
+            "no SPDX line": MODULE.replace("// SPDX-License-Identifier: BSD-2-Clause-Patent\n", ""),
+            "101 columns": MODULE + "//" + "x" * 99 + "\n",
+            "810 lines": MODULE + "\n" * 800,
+            "tab": MODULE + "//\tx\n",
+            "blanks at the end": MODULE + "// \n",
+            "no newline": MODULE.rstrip("\n"),
+            "first code line must be `default_nettype": MODULE.replace("`default_nettype none", ""),
+            "exactly module common_reg": MODULE.replace("module common_reg", "module common_other"),
+            "wildcard import": MODULE + "import roci_pkg::*;\n",
+            "`ifdef": MODULE + "`ifdef X\n`endif\n",
+            "SVA outside": MODULE.replace("endmodule", "assert property (a |=> b);\nendmodule"),
+        }
+        for pattern, text in faults.items():
+            with self.subTest(pattern):
+                self.write("rtl/common/common_reg.sv", text)
+                self.assert_finds(pattern, "lint.py", "files")
+
+    def test_a_module_without_test_is_found(self):
+        test = self.root / "tests/unit/common/common_reg_test.cpp"
+        test.write_text(TEST.replace("REQUIRE(true);", ""))
+        self.assert_finds("no TEST_CASE that checks anything", "lint.py", "files")
+        test.unlink()
+        self.assert_finds("no unit test tests/unit/common/common_reg_test.cpp", "lint.py", "files")
+
+    def test_a_module_outside_its_folder_is_found(self):
+        (self.root / "rtl/host").mkdir()
+        (self.root / "rtl/common/common_reg.sv").rename(self.root / "rtl/host/common_reg.sv")
+        self.assert_finds("must start with its folder: host_", "lint.py", "files")
+
+
+class Rtl(Tree):
+    def test_clean_module_is_linted_in_both_configurations(self):
+        status, output = self.run_tool("lint.py", "verilator", "yosys")
+        self.assertEqual(status, 0, output)
+        self.assertIn("verilator: 2 jobs, 0 with findings", output)
+        self.assertIn("yosys: 2 jobs, 0 with findings", output)
+
+    def test_verilator_finds_a_width(self):
+        self.write("rtl/common/common_reg.sv", MODULE.replace("a_i ^ b_i", "a_i[3:0]"))
+        self.assert_finds(r"common_reg \(wide\):\n.*WIDTH", "lint.py", "verilator")
+
+    def test_yosys_finds_two_drivers(self):
+        # Silent in Verilator 5.006 -Wall.
+        self.write("rtl/common/common_reg.sv", MODULE.replace(
+            "endmodule", "  always_ff @(posedge clk_i) q_o <= b_i;\nendmodule"))
+        self.assert_finds("multiple conflicting drivers", "lint.py", "yosys")
+
+    def test_yosys_finds_a_latch(self):
+        self.write("rtl/common/common_reg.sv", MODULE.replace(
+            "always_ff @(posedge clk_i) q_o <= a_i ^ b_i;",
+            "always_comb if (clk_i) q_o = a_i ^ b_i;"))
+        self.assert_finds("logic loop|[Ll]atch", "lint.py", "yosys")
+
+    def test_a_module_takes_its_parameters_from_the_test(self):
+        self.write("rtl/common/common_reg.sv", MODULE.replace(
+            "module common_reg (", "module common_reg #(parameter int unsigned N) (").replace(
+                "a_i ^ b_i;", "a_i ^ (b_i << N);"))
+        self.write("tests/unit/common/common_reg_test.cpp",
+                   TEST + "// model: configs=wide args=-GN=3\n"
+                   "// model: configs=narrow args=-GN=1\n")
+        self.assert_clean("lint.py", "verilator", "yosys")
+
+
+class Synthesis(Tree):
+    def test_counts_of_a_known_circuit(self):
+        for config, bits in (("wide", 64), ("narrow", 8)):
+            self.assert_clean("synth.py", "--module", "common_reg", "--config", config)
+            result = json.loads(
+                (self.root / f"build/synth/common_reg_{config}.json").read_text())
+            self.assertEqual(result["lut" if config == "wide" else "lut4"], bits)
+            self.assertEqual(result["ff"], bits)
+            self.assertEqual(result["lut_depth"], 1)
+
+    def test_a_latch_and_an_open_wire_fail(self):
+        self.write("rtl/common/common_reg.sv", MODULE.replace(
+            "always_ff @(posedge clk_i) q_o <= a_i ^ b_i;",
+            "always_latch if (clk_i) q_o = a_i ^ b_i;"))
+        self.assert_finds("failed", "synth.py", "--module", "common_reg", "--config", "narrow")
+        self.write("rtl/common/common_reg.sv", MODULE.replace(
+            "always_ff", "roci_pkg::data_t open;\n  always_ff").replace("a_i ^ b_i", "open"))
+        self.assert_finds("failed", "synth.py", "--module", "common_reg", "--config", "narrow")
+
+    def test_an_unknown_parameter_is_refused(self):
+        self.assert_finds("no parameter NOPE", "synth.py", "--module", "common_reg", "-G", "NOPE=1")
+
+    def test_counting_rules(self):
+        self.assertEqual(synth.count({"LUT6": 2, "RAM32M": 1, "RAMB18E2": 1, "FDRE": 3}, "wide"),
+                         {"lut": 6, "ff": 3, "bram36": 0.5, "uram": 0, "dsp": 0, "carry8": 0})
+        self.assertEqual(synth.count({"LUT4": 2, "CCU2C": 3, "TRELLIS_DPR16X4": 1}, "narrow"),
+                         {"lut4": 14, "ff": 0, "ebr": 0, "dsp": 0})
+
+
+def cell(kind, **ports):
+    """A cell with ports name=(direction, bits)."""
+    return {"type": kind, "port_directions": {p: d for p, (d, _) in ports.items()},
+            "connections": {p: bits for p, (_, bits) in ports.items()}}
+
+
+class LutDepth(unittest.TestCase):
+    def depth(self, *cells):
+        module = {"netnames": {}, "cells": {str(i): c for i, c in enumerate(cells)}}
+        return lutdepth.Depth(module).deepest()[0][0]
+
+    def test_chain_stops_at_registers(self):
+        def lut(a, o):
+            return cell("LUT4", A=("input", [a]), Z=("output", [o]))
+        register = cell("TRELLIS_FF", DI=("input", [4]), Q=("output", [5]))
+        self.assertEqual(self.depth(lut(2, 3), lut(3, 4), register, lut(5, 6)), 2)
+
+    def test_carry_counts_its_entry_once(self):
+        first = cell("CCU2C", A0=("input", [2]), A1=("input", [3]), COUT=("output", [4]))
+        second = cell("CCU2C", CIN=("input", [4]), A1=("input", [9]), S1=("output", [5]))
+        after = cell("LUT4", A=("input", [5]), Z=("output", [6]))
+        self.assertEqual(self.depth(first, second, after), 2)
+
+    def test_a_loop_is_refused(self):
+        with self.assertRaises(lutdepth.Loop):
+            self.depth(cell("LUT1", A=("input", [2]), Z=("output", [3])),
+                       cell("LUT1", A=("input", [3]), Z=("output", [2])))
+
+
+PROOF = HEAD + """module reg_proof (
+  input wire logic            clk_i,
+  input wire roci_pkg::data_t a_i,
+  input wire roci_pkg::data_t b_i
+);
+  roci_pkg::data_t q;
+  common_reg dut (.clk_i, .a_i, .b_i, .q_o(q));
+  logic past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q <= 1'b1;
+    if (past_q) a_sum: assert (q == ($past(a_i) ^ $past(b_i)));
+    if (past_q) c_zero: cover (q == 0);
+  end
+endmodule
+"""
+JOB = """top = "reg_proof"
+files = ["reg_proof.sv"]
+configs = ["wide", "narrow"]
+depth = 4
+cover = true
+[[fault]]
+name = "or"
+file = "rtl/common/common_reg.sv"
+find = "a_i ^ b_i"
+replace = "a_i | b_i"
+assertion = "a_sum"
+"""
+
+
+class Formal(Tree):
+    def setUp(self):
+        super().setUp()
+        self.write("tests/formal/reg_proof.sv", PROOF)
+        self.write("tests/formal/reg.toml", JOB)
+
+    def test_a_true_property_is_proved_and_the_fault_found(self):
+        status, output = self.run_tool("formal.py")
+        self.assertEqual(status, 0, output)
+        self.assertIn("1 of 1 jobs passed, 2 proofs, 1 planted faults", output)
+
+    def test_what_must_fail_fails(self):
+        faults = {
+            "bmc: Assert failed in .*a_sum": (PROOF.replace("$past(b_i)", "b_i"), JOB),
+            "Unreached cover": (PROOF.replace("q == 0)", "q != q)"), JOB),
+            "'or' was not found": (PROOF, JOB.replace("a_i | b_i", "b_i ^ a_i")),
+            "its text is 0 times": (PROOF, JOB.replace("a_i ^ b_i", "a_i + b_i")),
+            "no planted fault": (PROOF, JOB.split("[[fault]]")[0]),
+            "cannot be read": (PROOF.replace("a_sum: assert", "a_sum: assume"), JOB),
+            "unknown keys: dept": (PROOF, JOB + "\n".join(["", "dept = 3"])),
+        }
+        for pattern, (proof, job) in faults.items():
+            with self.subTest(pattern):
+                self.write("tests/formal/reg_proof.sv", proof)
+                self.write("tests/formal/reg.toml", job)
+                self.assert_finds(pattern, "formal.py")
+
+
+class Docs(Tree):
+    def setUp(self):
+        super().setUp()
+        self.write("README.md", "# X\n\n## The trip of a message\n\n| 1 | [a](rtl/README.md) |\n")
+        self.write("rtl/README.md", "# RTL\n\n| [common_reg](common/common_reg.sv) | adds |\n")
+        self.write("hwif/a.toml", "")
+        self.write("tools/hwifgen/hwifgen.py", "import sys\nsys.exit(0)\n")
+
+    def test_good_pages_pass(self):
+        self.write("docs/a.md", "[x](../README.md#the-trip-of-a-message) `[no](nowhere)`\n")
+        self.assert_clean("docs_check.py")
+
+    def test_each_fault_is_found(self):
+        good = "# X\n\n## The trip of a message\n\n| 1 | [a](rtl/README.md) |\n"
+        faults = {
+            "gone.md: no such file": good + "[x](gone.md)\n",
+            "#nope: no such heading": good + "[x](rtl/README.md#nope)\n",
+            "absolute path": good + "[x](/etc/passwd)\n",
+            "leads out": good + "[x](../../x)\n",
+            "no section 'The trip": "# X\n",
+            "step 2 .* links no file": good + "| 2 | nothing |\n",
+        }
+        for pattern, text in faults.items():
+            with self.subTest(pattern):
+                self.write("README.md", text)
+                self.assert_finds(pattern, "docs_check.py")
+
+    def test_the_module_table_is_complete(self):
+        self.write("rtl/README.md", "# RTL\n\n[gone](common/common_gone.sv)\n")
+        self.assert_finds("common_reg is not in the table", "docs_check.py")
+        self.assert_finds("common_gone.sv is not in rtl/", "docs_check.py")
+
+    def test_an_old_generated_page_is_found(self):
+        self.write("tools/hwifgen/hwifgen.py", "import sys\nprint('old')\nsys.exit(1)\n")
+        self.assert_finds("^old$|\nold\n|old", "docs_check.py")
+
+
+if __name__ == "__main__":
+    unittest.main()
