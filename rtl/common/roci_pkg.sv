@@ -216,6 +216,21 @@ package roci_pkg;
     logic [15:0] tci;
   } ethernet_fields_t;
 
+  // Rides beside every beat of a packet from packet_header_build to the wire, the same in all of them.
+  // `done` is reported by ethernet_tx when the last beat has left, with the fate put in.
+  typedef struct packed {
+    ethernet_fields_t ethernet;
+    tx_done_t done;
+  } packet_side_t;
+
+  // Properties of the port (context_port), quasi-static.
+  localparam int unsigned GIDS = 2 ** roci_config_pkg::GID_BITS;
+  typedef struct packed {
+    logic [47:0] mac;                // first wire byte in bits 47:40
+    logic [GIDS-1:0] gid_valid;
+    logic [GIDS-1:0][127:0] gid;     // first wire byte in bits 127:120
+  } port_t;
+
   // ------------------------------------------------------------------------------------- SQ
   // A burst of whole WQEs of one QP, as wqe_fetch hands its blocks to the packetizer.
   typedef struct packed {
@@ -283,6 +298,7 @@ package roci_pkg;
   typedef struct packed {
     qp_t qp;
     sq_index_t wqe_index;
+    epoch_t epoch;                   // of the WQE: the ack walker tells refetched records by it
     inflight_slot_t slot;
     inflight_t record;
   } inflight_write_t;
@@ -302,7 +318,51 @@ package roci_pkg;
     sq_index_t oldest_index;         // oldest uncompleted WQE
     psn_t acked_psn;                 // everything below it is acknowledged
     read_ordinal_t reads_done;       // READs and atomics completed
+    // A packet was refused or a WQE is not executable: nothing from stop_psn on will be sent, and
+    // the packet before it asks for an acknowledgement when it is sent again.
+    logic stop_valid;
+    psn_t stop_psn;
   } ack_state_t;
+
+  // packetizer -> ack: a WQE that cannot be executed (bad WQE, local operation that failed). It waits
+  // there until it is the oldest, then the QP fails with this status.
+  typedef struct packed {
+    qp_t qp;
+    sq_index_t wqe_index;
+    psn_t psn;                       // first PSN that will not be sent
+    logic [6:0] status;              // roci_hwif_pkg cqe_status
+    logic [7:0] vendor_status;
+  } local_error_t;
+
+  // ack -> retry: the QP has to go back to its oldest WQE. Everything below resume_psn is acknowledged
+  // and popped; the walk of the QP waits for the answer, so the point is still the oldest then.
+  typedef enum logic [2:0] {
+    RETRY_FLUSH = 3'd0,              // the QP failed: its WQEs come again as flush records
+    RETRY_OVERTAKEN = 3'd1,          // uncounted: an ACK overtook a rewind, or a stop
+    RETRY_UNDERRUN = 3'd2,           // uncounted: payload came late
+    RETRY_TIMEOUT = 3'd3,            // counts, always acts
+    RETRY_NAK_SEQUENCE = 3'd4,       // counts, once per loss
+    RETRY_IMPLIED_NAK = 3'd5,        // counts, once per loss
+    RETRY_RNR = 3'd6                 // counts against rnr_retry, not during its own wait
+  } retry_cause_e;
+
+  typedef struct packed {
+    colour_t colour;
+    retry_cause_e cause;
+    logic progressed;                // acknowledged something since the last request of this QP
+    logic [4:0] rnr_code;
+    qp_t qp;
+    rewind_point_t point;
+  } retry_request_t;
+
+  // The rewind was applied (or none was needed), or the limit is exceeded: then status says which.
+  typedef struct packed {
+    colour_t colour;
+    qp_t qp;
+    logic failed;
+    logic [6:0] status;              // roci_hwif_pkg cqe_status
+    logic [7:0] vendor_status;
+  } retry_result_t;
 
   // A READ on the wire, for the responses (written by the packetizer, kept by read_data).
   typedef struct packed {
@@ -389,6 +449,12 @@ package roci_pkg;
     logic [7:0] vendor_status;
   } completion_t;
 
+  // ack -> cq_writer: a completion of the send queue.
+  typedef struct packed {
+    qp_t qp;
+    completion_t completion;
+  } sq_completion_t;
+
   // To responder_respond, in PSN order of the QP.
   typedef enum logic [2:0] {
     RESPOND_ACK = 3'd0,              // coalesced ACK up to psn
@@ -413,7 +479,7 @@ package roci_pkg;
     ACK_EVENT_RNR = 3'd2,
     ACK_EVENT_NAK_FATAL = 3'd3,      // syndrome tells the status
     ACK_EVENT_READ = 3'd4,           // responses up to psn are in memory
-    ACK_EVENT_IMPLIED_NAK = 3'd5,    // response missing before psn
+    ACK_EVENT_IMPLIED_NAK = 3'd5,    // response psn missing; msn holds the PSN that told so
     ACK_EVENT_LOCAL_ERROR = 3'd6     // response could not be placed: status in syndrome
   } ack_event_kind_e;
 
@@ -558,6 +624,27 @@ package roci_pkg;
     logic [23:0] object;
     logic [31:0] data;
   } event_t;
+
+  // --------------------------------------------------------------------------------- counters
+  // One-cycle pulses; the names are those of the enumeration `counter` in hwif/csr.toml.
+  typedef struct packed {
+    logic retry_timeout;
+    logic retry_nak_sequence;
+    logic retry_implied_nak;
+    logic retry_rnr;
+    logic retry_underrun;
+    logic retry_ack_overtook;
+  } retry_counters_t;
+
+  typedef struct packed {
+    logic rx_drop_response;
+    logic rx_ack;
+    logic rx_nak_sequence;
+    logic rx_nak_rnr;
+    logic rx_nak_invalid_request;
+    logic rx_nak_remote_access;
+    logic rx_nak_remote_operational;
+  } response_counters_t;
 
   // ------------------------------------------------------------------------------------ fence
   // Each unit counts what it holds of either colour (rule 8). busy bit c: something of colour c.
