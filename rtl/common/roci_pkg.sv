@@ -324,7 +324,7 @@ package roci_pkg;
     psn_t stop_psn;
   } ack_state_t;
 
-  // packetizer -> ack: a WQE that cannot be executed (bad WQE, local operation that failed). It waits
+  // packetizer -> ack: a WQE that cannot be executed (bad WQE, failed local operation). It waits
   // there until it is the oldest, then the QP fails with this status.
   typedef struct packed {
     qp_t qp;
@@ -334,8 +334,8 @@ package roci_pkg;
     logic [7:0] vendor_status;
   } local_error_t;
 
-  // ack -> retry: the QP has to go back to its oldest WQE. Everything below resume_psn is acknowledged
-  // and popped; the walk of the QP waits for the answer, so the point is still the oldest then.
+  // ack -> retry: the QP has to go back to its oldest WQE. Everything below resume_psn is popped;
+  // the walk of the QP waits for the answer, so the point is still the oldest then.
   typedef enum logic [2:0] {
     RETRY_FLUSH = 3'd0,              // the QP failed: its WQEs come again as flush records
     RETRY_OVERTAKEN = 3'd1,          // uncounted: an ACK overtook a rewind, or a stop
