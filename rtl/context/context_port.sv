@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// context_port: the tables that belong to the port and are the same for all functions (DESIGN 4):
+// MAC address and GID table, as registers that their readers see all at once.
+//
+// Written by the firmware over the context bus (columns PORT and GID, layouts ctx_port and ctx_gid in
+// hwif/contexts.toml). A GID takes two words; its valid bit is written last and taken away first, so
+// that no reader acts on half of one.
+// Does not: match frames (ethernet_rx, packet_rx_dispatch) or choose GIDs (the QP's path does).
+`default_nettype none
+
+module context_port (
+  input  wire                clk_i,
+  input  wire                rst_i,
+  input  roci_pkg::ctx_req_t ctx_i,
+  output roci_pkg::ctx_rsp_t ctx_o,
+  output roci_pkg::port_t    port_o
+);
+
+  logic is_gid, is_port, selected;
+  roci_pkg::gid_index_t index;
+
+  assign is_gid = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_GID;
+  assign is_port = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_PORT;
+  assign selected = ctx_i.valid && !ctx_o.done && (is_gid || is_port);
+  assign index = roci_pkg::gid_index_t'(ctx_i.index);
+
+  always_ff @(posedge clk_i) begin
+    if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd0) begin
+      port_o.gid[index][63:0] <= ctx_i.wdata;
+    end
+    if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd1) begin
+      port_o.gid[index][127:64] <= ctx_i.wdata;
+    end
+    if (rst_i) begin
+      port_o.mac <= '0;
+      port_o.gid_valid <= '0;
+      ctx_o <= '0;
+    end else begin
+      if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd2) begin
+        port_o.gid_valid[index] <= ctx_i.wdata[0];
+      end
+      if (selected && ctx_i.write && is_port) begin
+        port_o.mac <= ctx_i.wdata[47:0];
+      end
+
+      ctx_o.done <= selected;
+      ctx_o.rdata <= '0;
+      if (selected && is_port) begin
+        ctx_o.rdata <= 64'(port_o.mac);
+      end else if (selected) begin
+        unique case (ctx_i.word)
+          4'd0: ctx_o.rdata <= port_o.gid[index][63:0];
+          4'd1: ctx_o.rdata <= port_o.gid[index][127:64];
+          default: ctx_o.rdata <= 64'(port_o.gid_valid[index]);
+        endcase
+      end
+    end
+  end
+
+endmodule
+
+`default_nettype wire
