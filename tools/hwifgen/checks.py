@@ -291,7 +291,7 @@ def _check_names(model: Model, problems: list[str]) -> None:
                 )
             for register in block.registers:
                 origin = f"{top}, register {block.name}.{register.name}"
-                for what in ("ADDR", "COUNT", "STRIDE"):
+                for what in ("ADDR", "COUNT", "STRIDE", "RESET"):
                     sv.add(
                         naming.register_constant(area.name, block.name, register.name, what),
                         origin,

@@ -138,6 +138,8 @@ def _map(model: Model, area: Map) -> str:
             extra.append(_doc("How it may be used.", "  "))
             access = f"Access::{naming.upper(register.access)}"
             extra.append(f"  static constexpr Access ACCESS = {access};\n")
+            extra.append(_doc("Value after reset.", "  "))
+            extra.append(f"  static constexpr uint64_t RESET = 0x{register.reset:x};\n")
             extra.append(_doc("How many there are.", "  "))
             extra.append(f"  static constexpr uint32_t COUNT = {register.count};\n")
             extra.append(_doc("Distance between them in bytes.", "  "))

@@ -55,8 +55,8 @@ module hwif_round_trip (
   output logic [{bits - 1}:0] value_o,
   output logic [{bits - 1}:0] raw_o
 );
-  logic [{len(cases) - 1}:0][{bits - 1}:0] values;
-  logic [{len(cases) - 1}:0][{bits - 1}:0] raws;
+  logic [{bits - 1}:0] values [{len(cases)}];
+  logic [{bits - 1}:0] raws [{len(cases)}];
 """
     )
     for number, layout, _ in cases:

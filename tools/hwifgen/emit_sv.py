@@ -81,6 +81,10 @@ def _size(name: str, what: str, value: int) -> str:
     return f"  localparam int unsigned {naming.upper(name)}_{what} = 32'd{value};\n"
 
 
+def _address(name: str, what: str, value: int) -> str:
+    return f"  localparam int unsigned {naming.upper(name)}_{what} = 32'h{value:05x};\n"
+
+
 def _enum(enum: Enum) -> str:
     out = ["\n", _comment(enum.doc, "  "), _size(enum.name, "BITS", enum.bits)]
     out.append(f"  typedef enum logic [{enum.bits - 1}:0] {{\n")
@@ -122,7 +126,7 @@ def _map(model: Model, area: Map) -> str:
     for block in area.blocks:
         prefix = f"{area.name}_{block.name}"
         out += ["\n", _comment(block.doc, "  ")]
-        out.append(_size(prefix, "BASE", block.at))
+        out.append(_address(prefix, "BASE", block.at))
         out.append(_size(prefix, "BYTES", block.bytes))
         for register in block.registers:
             if register.own_layout is not None:
@@ -131,7 +135,11 @@ def _map(model: Model, area: Map) -> str:
                 out += ["\n", _comment(register.doc, "  ")]
             name = f"{area.name}_{block.name}_{register.name}"
             out.append(_comment(f"Access: {register.access}.", "  "))
-            out.append(_size(name, "ADDR", block.at + register.at))
+            out.append(_address(name, "ADDR", block.at + register.at))
+            if register.access == "rw" and register.own_layout is not None:
+                bits = area.register_bits
+                reset = f"logic [{bits - 1}:0] {naming.upper(name)}_RESET"
+                out.append(f"  localparam {reset} = {bits}'h{register.reset:x};\n")
             if register.count > 1:
                 out.append(_size(name, "COUNT", register.count))
                 out.append(_size(name, "STRIDE", register.stride))

@@ -122,8 +122,8 @@ struct Layout {
 
   /// The value of field F.
   template <class F>
+    requires(__is_same(typename F::Owner, Derived))
   constexpr typename F::Type get() const noexcept {
-    check_owner<F>(static_cast<const typename F::Owner*>(nullptr));
     if constexpr (F::KIND == detail::Kind::NUMBER) {
       if constexpr (O == Order::LITTLE) {
         return static_cast<typename F::Type>(number<F::AT, F::BITS>());
@@ -144,8 +144,8 @@ struct Layout {
   /// Sets field F and leaves the rest. Bits of a number beyond F::BITS are dropped: whoever takes
   /// the number from outside compares it with F::MAX first.
   template <class F>
+    requires(__is_same(typename F::Owner, Derived))
   constexpr Derived& set(typename F::Type value) noexcept {
-    check_owner<F>(static_cast<const typename F::Owner*>(nullptr));
     if constexpr (F::KIND == detail::Kind::NUMBER) {
       const uint64_t bits = static_cast<uint64_t>(value) & F::MAX;
       if constexpr (O == Order::LITTLE) {
@@ -221,11 +221,6 @@ struct Layout {
 
  private:
   static constexpr unsigned WORD_BITS = 8 * sizeof(Word);
-
-  template <class F>
-  static constexpr void check_owner(const Derived*) noexcept {}
-  template <class F>
-  static constexpr void check_owner(const void*) noexcept = delete;
 
   template <size_t M>
   static constexpr void put_byte(ByteArray<M>& to, size_t i, uint8_t b) noexcept {

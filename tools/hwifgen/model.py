@@ -107,6 +107,12 @@ class Register:
     layout: str  # name of the layout of its value
     own_layout: Layout | None  # set when the register defines its layout itself
 
+    @property
+    def reset(self) -> int:
+        """Value after reset; fields without `reset` are zero."""
+        fields = self.own_layout.fields if self.own_layout else []
+        return sum((f.reset or 0) << f.at for f in fields)
+
 
 @dataclass
 class Block:
