@@ -237,11 +237,32 @@ package roci_pkg;
     colour_t colour;
     logic err;                       // the ring could not be read
     logic burst_last;                // last block of the burst
+    logic turn;                      // first block of a burst of another QP than the burst before
     qp_t qp;
     epoch_t epoch;
     sq_index_t index;                // of this block
+    addr_t addr;                     // its DMA address: inline bytes are read from there
     logic [511:0] block;
   } wqe_block_t;
+
+  // sq_scheduler -> wqe_fetch: a QP that may have something to fetch.
+  typedef struct packed {
+    qp_t qp;
+    sq_index_t producer;             // as the doorbell said
+  } sq_pop_t;
+
+  // wqe_fetch -> sq_scheduler: what becomes of a popped or rewound QP.
+  typedef enum logic [1:0] {
+    SQ_AGAIN = 2'd0,                 // goes to the queue's end: more to fetch, yielded, to be resent
+    SQ_STALLED = 2'd1,               // sleeps until a wake, unless one came since the last sleep
+    SQ_RESTART = 2'd2                // new send queue: producer index becomes `index`, not queued
+  } sq_requeue_kind_e;
+
+  typedef struct packed {
+    sq_requeue_kind_e kind;
+    qp_t qp;
+    sq_index_t index;
+  } sq_requeue_t;
 
   // Where a QP starts again. Kept by queue_wqe_fetch, loaded by the packetizer with the first WQE
   // of the new epoch. first_psn and read_ordinal are those of the WQE at wqe_index.
