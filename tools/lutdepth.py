@@ -79,15 +79,16 @@ class Depth:
                 if old is None or (old.startswith("$") and not name.startswith("$")):
                     self.names[bit] = text
         # An end is named by the register it leads to: "reg.D" says more than "$abc$123".
-        self.ends = {}
+        self.ends = {bit: self.name(bit) for port in module.get("ports", {}).values()
+                     if port["direction"] == "output" for bit in port["bits"]}
         for cell in module["cells"].values():
             outputs = [b for p, bits in cell["connections"].items() for b in bits
                        if cell.get("port_directions", {}).get(p) == "output"]
-            if next(arcs(cell), None) is None and outputs:
-                for port, bits in cell["connections"].items():
-                    if cell.get("port_directions", {}).get(port) == "input":
-                        for bit in bits:
-                            self.ends.setdefault(bit, f"{self.name(outputs[0])}.{port}")
+            through = {bit for inputs, _, _ in arcs(cell) for bit in inputs}
+            for port, bits in cell["connections"].items():
+                if cell.get("port_directions", {}).get(port) == "input" and outputs:
+                    for bit in set(bits) - through:
+                        self.ends.setdefault(bit, f"{self.name(outputs[0])}.{port}")
         self.sinks = collections.defaultdict(list)    # bit -> [(output bit, levels)]
         pending = collections.Counter()               # output bit -> arcs not yet seen
         for cell in module["cells"].values():
@@ -118,21 +119,21 @@ class Depth:
             raise Loop(f"combinational loop through or before: {', '.join(stuck[:8])}")
 
     def name(self, bit):
-        return self.names.get(bit, f"net {bit}")
+        # Yosys appends the cells that a net came from; the RTL's name is enough.
+        name = self.names.get(bit, f"net {bit}")
+        return re.sub(r"(?<=\w)_(LUT[1-6]|TRELLIS_\w+|PFUMX|L6MUX21|CCU2C|INV)_.*", "~", name)
 
     def deepest(self, count=1):
         """The `count` deepest end points: [(levels, [names from start to end])]."""
-        def order(bit):
-            return -self.level[bit], bit not in self.ends, self.ends.get(bit, self.name(bit))
-
-        ends = sorted(self.level, key=order)[:count]
+        ends = sorted((bit for bit in self.level if bit in self.ends),
+                      key=lambda bit: (-self.level[bit], self.ends[bit]))[:count]
         paths = []
         for end in ends:
             path = [end]
             while path[-1] in self.before:
                 path.append(self.before[path[-1]])
             public = [self.name(b) for b in reversed(path)]
-            public[-1] = self.ends.get(end, public[-1])
+            public[-1] = self.ends[end]
             paths.append((self.level[end], public))
         return paths
 

@@ -44,7 +44,7 @@ LUTS = {"RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2, "RAM256X1S": 4, "RAM512X1S
 XILINX = {"lut": lambda t: bool(lutdepth.LUT.fullmatch(t)), "ff": lambda t: re.fullmatch(
     r"FD[RSCP]E(_1)?|FD[RSCP]", t), "bram36": lambda t: t == "RAMB36E2",
     "uram": lambda t: t.startswith("URAM288"), "dsp": lambda t: t.startswith("DSP48"),
-    "carry8": lambda t: t == "CARRY8"}
+    "carry": lambda t: t in ("CARRY4", "CARRY8")}
 ECP5 = {"lut4": lambda t: t == "LUT4", "ff": lambda t: t == "TRELLIS_FF",
         "ebr": lambda t: t in ("DP16KD", "PDPW16KD"), "dsp": lambda t: t == "MULT18X18D"}
 
@@ -115,7 +115,7 @@ def synthesise(top, config, args):
     passes = [read, f"dump -o {dump}", "check -assert", "proc",
               "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
               synth, f"tee -q -o {stat} stat -json", "flatten", "opt_clean -purge",
-              "check -mapped -assert", f"write_json {netlist}"]
+              "check -mapped -assert", f"select {top}", f"write_json -selected {netlist}"]
     status, log = yosys_job.run(passes, out / f"{name}.log")
     if status:
         lines = log.strip().split("\n")

@@ -189,7 +189,7 @@ class Synthesis(Tree):
 
     def test_counting_rules(self):
         self.assertEqual(synth.count({"LUT6": 2, "RAM32M": 1, "RAMB18E2": 1, "FDRE": 3}, "wide"),
-                         {"lut": 6, "ff": 3, "bram36": 0.5, "uram": 0, "dsp": 0, "carry8": 0})
+                         {"lut": 6, "ff": 3, "bram36": 0.5, "uram": 0, "dsp": 0, "carry": 0})
         self.assertEqual(synth.count({"LUT4": 2, "CCU2C": 3, "TRELLIS_DPR16X4": 1}, "narrow"),
                          {"lut4": 14, "ff": 0, "ebr": 0, "dsp": 0})
 
@@ -202,7 +202,9 @@ def cell(kind, **ports):
 
 class LutDepth(unittest.TestCase):
     def depth(self, *cells):
-        module = {"netnames": {}, "cells": {str(i): c for i, c in enumerate(cells)}}
+        """Depth of a module with output `o`, bit 6."""
+        module = {"netnames": {"o": {"bits": [6]}}, "cells": dict(enumerate(cells)),
+                  "ports": {"o": {"direction": "output", "bits": [6]}}}
         return lutdepth.Depth(module).deepest()[0][0]
 
     def test_chain_stops_at_registers(self):
