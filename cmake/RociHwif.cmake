@@ -15,7 +15,8 @@ add_library(roci_hwif INTERFACE)
 target_include_directories(roci_hwif INTERFACE ${ROCI_HWIF_DIR})
 
 file(GLOB hwif_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hwif/*.toml)
-file(GLOB hwif_tool CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/hwifgen/*.py)
+file(GLOB hwif_tool CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/hwifgen/*.py
+  ${PROJECT_SOURCE_DIR}/tools/hwifgen/*.hpp)
 if(hwif_sources AND EXISTS ${PROJECT_SOURCE_DIR}/tools/hwifgen/hwifgen.py)
   add_custom_command(OUTPUT ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv ${ROCI_HWIF_DIR}/roci_hwif.hpp
     COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/hwifgen/hwifgen.py --out ${ROCI_HWIF_DIR}

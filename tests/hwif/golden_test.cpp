@@ -130,7 +130,8 @@ TEST_CASE("a completion ends with status and phase") {
   c.set<C::timestamp>(0x060504030201).set<C::vendor_status>(hwif::VendorStatus::KEY_BOUNDS);
   c.set<C::status>(hwif::CqeStatus::LOC_PROT_ERR).set<C::phase>(true);
   CHECK(hex(c) ==
-        "03020183" "feca0000" "00000080" "01020304" "0c0b0a26" "6460" "0100" "010203040506" "14" "84");
+        "03020183" "feca0000" "00000080" "01020304"
+        "0c0b0a26" "6460" "0100" "010203040506" "14" "84");
   CHECK(c.get<C::status>() == hwif::CqeStatus::LOC_PROT_ERR);
 }
 
@@ -191,7 +192,10 @@ TEST_CASE("headers of a ConnectX RoCEv1 frame: RC WRITE_ONLY, 5 bytes, pad 3") {
   hwif::ByteArray<16> gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 15, 0, 0, 2}};
   g.set<G::ip_version>(6).set<G::traffic_class>(2).set<G::payload_length>(0x28);
   g.set<G::next_header>(0x1b).set<G::hop_limit>(64).set<G::sgid>(gid).set<G::dgid>(gid);
-  CHECK(hex(g) == "6020000000281b4000000000000000000000ffff0f00000200000000000000000000ffff0f000002");
+  CHECK(hex(g) ==
+        "6020000000281b40"
+        "00000000000000000000ffff0f000002"
+        "00000000000000000000ffff0f000002");
 }
 
 TEST_CASE("other headers, big endian") {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause-Patent
 """Tests of tools/hwifgen: each refusal names file, structure and field; outputs say the same.
 
-wire.toml is compared with tests/vectors (made by two generators that do not know it and checked with
-tshark): the fields are cut out of the frames with the model's positions.
+wire.toml is compared with tests/vectors (made by two generators that do not know it and checked
+with tshark): the fields are cut out of the frames with the model's positions.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class Refusals(unittest.TestCase):
 
     def test_empty_sentence(self):
         self.refused(
-            LAYOUT + 'a = { at = 0, bits = 8, doc = " " }\n', message=r"\.a: its sentence .* missing"
+            LAYOUT + 'a = { at = 0, bits = 8, doc = " " }\n',
+            message=r"\.a: its sentence .* missing",
         )
 
     def test_sentence_without_full_stop(self):
@@ -149,7 +150,9 @@ class Refusals(unittest.TestCase):
         self.refused(good.replace('doc = "A thing."\n', ""), message="layout thing: its sentence")
         self.refused(ENUM + "A = { value = 0 }\n", message="enum kind.*A: its sentence")
         self.refused("[constant.X]\nvalue = 1\n", message="constant X: its sentence")
-        self.refused(MAP + 'a = { at = 0, access = "ro" }\n', message="register main.a: its sentence")
+        self.refused(
+            MAP + 'a = { at = 0, access = "ro" }\n', message="register main.a: its sentence"
+        )
         self.refused(COMMANDS + "make = { opcode = 1 }\n", message="command make: its sentence")
         self.refused('!chapter = 1\ntitle = "T"\n', message="file: its sentence")
 
@@ -176,7 +179,9 @@ class Refusals(unittest.TestCase):
 
     def test_wrong_kinds_of_values(self):
         self.refused(LAYOUT + 'a = { at = "0", bits = 8, doc = "A." }\n', message="not of kind int")
-        self.refused(LAYOUT + 'a = { at = true, bits = 8, doc = "A." }\n', message="not of kind int")
+        self.refused(
+            LAYOUT + 'a = { at = true, bits = 8, doc = "A." }\n', message="not of kind int"
+        )
         self.refused(LAYOUT + 'a = { at = -1, bits = 8, doc = "A." }\n', message="is negative")
         self.refused(LAYOUT + "a = 3\n", message="is not a table")
         self.refused("!title = 1 2\n", message=r"^a\.toml: ")
@@ -364,7 +369,8 @@ class Refusals(unittest.TestCase):
         )
         self.refused(
             MAP + '[map.io.block.main.register.a]\nat = 0\naccess = "rw"\ndoc = "A."\n'
-            '[map.io.block.main.register.a.fields]\nx = { at = 0, bits = 2, reset = 4, doc = "X." }\n',
+            "[map.io.block.main.register.a.fields]\n"
+            'x = { at = 0, bits = 2, reset = 4, doc = "X." }\n',
             message="field x: `reset` 4 needs more than 2 bits",
         )
 
@@ -388,7 +394,10 @@ class Refusals(unittest.TestCase):
 
     def test_all_problems_are_told_at_once(self):
         with self.assertRaises(hwif_model.HwifError) as caught:
-            load(LAYOUT + 'a = { at = 30, bits = 8, doc = "A" }\nb = { at = 30, bits = 1, x = 1 }\n')
+            load(
+                LAYOUT + 'a = { at = 30, bits = 8, doc = "A" }\n'
+                "b = { at = 30, bits = 1, x = 1 }\n"
+            )
         self.assertGreaterEqual(len(caught.exception.problems), 4)
 
     def test_command_line_refuses_with_status_1(self):

@@ -66,15 +66,14 @@ def _constant(constant: Constant) -> str:
         count = len(constant.value)
         words = [_number(x, constant.bits) for x in reversed(constant.value)]
         body = textwrap.fill(", ".join(words), 94, initial_indent="    ", subsequent_indent="    ")
-        return (
-            f"{text}  localparam logic [{count - 1}:0][{constant.bits - 1}:0] {constant.name} = {{\n"
-            f"{body}\n  }};\n"
-        )
+        kind = f"logic [{count - 1}:0][{constant.bits - 1}:0]"
+        return f"{text}  localparam {kind} {constant.name} = {{\n{body}\n  }};\n"
     if constant.bits == 32:
         kind = "int unsigned"
     else:
         kind = f"logic [{constant.bits - 1}:0]"
-    return f"{text}  localparam {kind} {constant.name} = {_number(constant.value, constant.bits)};\n"
+    value = _number(constant.value, constant.bits)
+    return f"{text}  localparam {kind} {constant.name} = {value};\n"
 
 
 def _size(name: str, what: str, value: int) -> str:

@@ -487,7 +487,7 @@ def _derive_command_enums(model: Model, command_set: CommandSet) -> None:
             f"{command_set.name}_field",
             command_set.source,
             16,
-            "The field that a failed command is refused for (made from the layouts of the commands).",
+            "The field a command is refused for (made from the layouts of the commands).",
             values,
         )
     )

@@ -78,4 +78,6 @@ CPP_KEYWORDS = frozenset(
     """.split()
 )
 # Members of Layout in layout.hpp, which a field of the same name would hide.
-CPP_MEMBERS = frozenset("get set words data load store to_word from_word load_from byte set_byte".split())
+CPP_MEMBERS = frozenset(
+    "get set words data load store to_word from_word load_from byte set_byte".split()
+)
