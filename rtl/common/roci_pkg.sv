@@ -385,6 +385,36 @@ package roci_pkg;
     logic [7:0] vendor_status;
   } retry_result_t;
 
+  // ------------------------------------------------------------------------------------- RQ
+  // Receive queues: number = QP for an RQ, 2^QP_BITS + SRQ for an SRQ (hwif: column RQ).
+  typedef logic [roci_config_pkg::QP_BITS:0] rq_number_t;
+  localparam int unsigned RQ_COUNT = 2 ** roci_config_pkg::QP_BITS + 2 ** roci_config_pkg::SRQ_BITS;
+  // A fetched receive WQE lies in slots of 64 B; they are read in words of 32 B (two SGEs).
+  localparam int unsigned SLOT_WORD_BITS = 256;
+  localparam int unsigned SLOT_LATENCY = 2;     // cycles from slot read to data
+  typedef logic [roci_config_pkg::SLOT_BITS:0] slot_word_address_t;
+
+  // rq_fetch -> responder_check: what a queue has.
+  typedef struct packed {
+    logic ready;                     // the WQE at `index` is in a slot
+    logic empty;                     // nothing is posted that was not taken (RNR)
+    rq_index_t index;                // next WQE to take
+    slot_word_address_t slot;        // where it is, or will be
+  } rq_look_t;
+
+  // responder -> rq_fetch: WQE `index` was taken, or its slots are free (both in index order).
+  typedef struct packed {
+    rq_number_t queue;
+    rq_index_t index;
+  } rq_entry_t;
+
+  // rq_fetch -> responder: a WQE of this queue came to its slot. Always accepted.
+  typedef struct packed {
+    logic valid;
+    rq_number_t queue;
+  } rq_landed_t;
+
+  // -------------------------------------------------------------------------- READ records
   // A READ on the wire, for the responses (written by the packetizer, kept by read_data).
   typedef struct packed {
     addr_t va;
@@ -480,7 +510,7 @@ package roci_pkg;
   typedef enum logic [2:0] {
     RESPOND_ACK = 3'd0,              // coalesced ACK up to psn
     RESPOND_NAK = 3'd1,              // sequence NAK, fatal NAK or RNR NAK: syndrome says which
-    RESPOND_READ = 3'd2,             // replay entry `entry` may now be answered
+    RESPOND_READ = 3'd2,             // the READ of ordinal `entry` may now be answered; psn: its last
     RESPOND_DUP_ACK = 3'd3,          // duplicate SEND or WRITE: acknowledge again
     RESPOND_DUP_READ = 3'd4          // cursor = min(cursor, psn within entry)
   } respond_kind_e;
@@ -490,8 +520,22 @@ package roci_pkg;
     psn_t psn;
     logic [23:0] msn;
     logic [7:0] syndrome;
-    replay_slot_t entry;
+    replay_slot_t entry;             // bits 7:0: READs and atomics accepted before this packet
   } respond_event_t;
+
+  // A token of kind RESPOND as host_dma_write hands it over.
+  typedef struct packed {
+    qp_t qp;
+    logic error;                     // a write of this QP before it failed (token_t)
+    respond_event_t info;
+  } respond_token_t;
+
+  // respond -> check: all READs and atomics with smaller ordinals are answered. Always accepted.
+  typedef struct packed {
+    logic valid;
+    qp_t qp;
+    read_ordinal_t ordinal;
+  } reads_answered_t;
 
   // To requester_ack, in the order the frames came and behind their data.
   typedef enum logic [2:0] {
@@ -510,6 +554,13 @@ package roci_pkg;
     logic [23:0] msn;
     logic [7:0] syndrome;
   } ack_event_t;
+
+  // host_dma_write -> ack: an ACK event that came out of the commit FIFO.
+  typedef struct packed {
+    qp_t qp;
+    logic error;                     // a write of this QP before it failed
+    ack_event_t ack_event;
+  } ack_token_t;
 
   typedef enum logic [2:0] {
     TOKEN_END = 3'd0,                // nothing but the end of a received packet
@@ -553,6 +604,8 @@ package roci_pkg;
   // 1..n items per packet, `end_info` equal in all of them.
   typedef struct packed {
     colour_t colour;
+    logic no_frame;                  // flush of a receive WQE in ERR: no frame, no rx_order_t, one item;
+                                     // its completion is written although the QP is void
     logic last;
     logic has_piece;
     piece_t piece;
