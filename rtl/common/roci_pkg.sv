@@ -510,7 +510,7 @@ package roci_pkg;
   typedef enum logic [2:0] {
     RESPOND_ACK = 3'd0,              // coalesced ACK up to psn
     RESPOND_NAK = 3'd1,              // sequence NAK, fatal NAK or RNR NAK: syndrome says which
-    RESPOND_READ = 3'd2,             // the READ of ordinal `entry` may now be answered; psn: its last
+    RESPOND_READ = 3'd2,             // READ of ordinal `entry` may now be answered; psn: its last
     RESPOND_DUP_ACK = 3'd3,          // duplicate SEND or WRITE: acknowledge again
     RESPOND_DUP_READ = 3'd4          // cursor = min(cursor, psn within entry)
   } respond_kind_e;
@@ -604,8 +604,8 @@ package roci_pkg;
   // 1..n items per packet, `end_info` equal in all of them.
   typedef struct packed {
     colour_t colour;
-    logic no_frame;                  // flush of a receive WQE in ERR: no frame, no rx_order_t, one item;
-                                     // its completion is written although the QP is void
+    logic no_frame;                  // flush of a receive WQE in ERR: no frame and no rx_order_t, one
+                                     // item; its completion is written although the QP is void
     logic last;
     logic has_piece;
     piece_t piece;
