@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_header_build: descriptor + payload → RoCEv1 packet from its GRH to its pad bytes.
+//
+// Reads the QP's path row (column QP_PATH) and the port's GID, lays out GRH, BTH and the extended
+// headers of the opcode (wire.md 1.1–1.4) as bytes, and joins them with the payload, whose bytes
+// move up by the header's length (a multiple of 4). Pad bytes are zero (wire.md 1.5), MigReq is 1
+// (wire.md 1.2), AckReq, solicited, PSN come with the descriptor. A packet starts when its first
+// payload beat is there; one beat per cycle, packets back to back.
+//
+// Does not: ICRC (packet_icrc_insert), Ethernet header (ethernet_tx: its fields ride beside each
+// beat). A bus error in the payload is passed on as `err` on the last beat.
+// Neighbours: packet_tx_decide, host_gather → here → packet_icrc_insert.
+`default_nettype none
+
+module packet_header_build (
+  input  wire                      clk_i,
+  input  wire                      rst_i,
+  input  roci_pkg::ctx_req_t       ctx_i,          // column QP_PATH
+  output roci_pkg::ctx_rsp_t       ctx_o,
+  input  roci_pkg::port_t          port_i,
+
+  input  wire                      desc_valid_i,
+  output logic                     desc_ready_o,
+  input  roci_pkg::tx_desc_t       desc_i,
+
+  input  wire                      payload_valid_i,
+  output logic                     payload_ready_o,
+  input  roci_pkg::beat_t          payload_i,
+
+  output logic                     beat_valid_o,
+  input  wire                      beat_ready_i,
+  output roci_pkg::beat_t          beat_o,
+  output roci_pkg::packet_side_t   side_o          // the same in all beats of a packet
+);
+
+  localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
+  localparam int unsigned HEADER_BITS = 8 * roci_pkg::HEADER_BYTES;
+  // header beats: 2 (wide) or 10 (narrow)
+  localparam int unsigned HEADER_BEATS = (roci_pkg::HEADER_BYTES + BYTES - 1) / BYTES;
+  localparam int unsigned INDEX_BITS = $clog2(HEADER_BEATS + 1);
+
+  typedef logic [6:0] header_len_t;                    // bytes, 52..80
+
+  // ------------------------------------------------------------------------------- path of the QP
+  // Five 64-bit words per row, so that the context bus writes one at a time.
+  localparam int unsigned ROW_WORDS = 5;
+  logic [ROW_WORDS*64-1:0] row;
+  logic [ROW_WORDS-1:0] row_we;
+  logic ctx_selected, ctx_read_q, row_read;
+  roci_pkg::qp_t row_index;
+  roci_hwif_pkg::ctx_qp_path_t path;
+
+  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q
+                        && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_PATH;
+
+  always_comb begin
+    row_we = '0;
+    for (int unsigned w = 0; w < ROW_WORDS; w++) begin
+      row_we[w] = ctx_selected && ctx_i.write && ctx_i.word == 4'(w);
+    end
+  end
+
+  common_ram_sdp #(
+    .WIDTH(ROW_WORDS * 64), .DEPTH(QPS), .GRANULE(64), .LATENCY(1), .BYPASS(1'b0)
+  ) u_path (
+    .clk_i,
+    .we_i(row_we), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i({ROW_WORDS{ctx_i.wdata}}),
+    .re_i(row_read), .raddr_i(row_index), .rdata_o(row)
+  );
+  assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
+
+  // ------------------------------------------------------------ stage 1: row is being read for desc1
+  // Stage 2 holds the finished header. A read of the context bus takes stage 1 for one turn.
+  logic desc1_valid_q;
+  roci_pkg::tx_desc_t desc1_q;
+  logic stage1_free, stage2_free;
+
+  logic header_valid_q;
+  header_len_t header_len_q;
+  logic [HEADER_BITS-1:0] header_q;                    // byte 0 at bits 7:0
+  roci_pkg::packet_len_t payload_len_q;
+  logic [1:0] pad_q;
+  roci_pkg::packet_side_t side_q;
+  logic packet_done;                                   // last beat of the packet in stage 2 goes
+
+  assign stage2_free = !header_valid_q || packet_done;
+  assign stage1_free = !desc1_valid_q || stage2_free;
+  assign desc_ready_o = stage1_free && !(ctx_selected && !ctx_i.write) && !ctx_read_q;
+  assign row_read = (stage1_free && desc_valid_i && desc_ready_o)
+                    || (ctx_selected && !ctx_i.write && !desc1_valid_q);
+  assign row_index = (ctx_selected && !ctx_i.write) ? roci_pkg::qp_t'(ctx_i.index) : desc_i.qp;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      desc1_valid_q <= 1'b0;
+      ctx_read_q <= 1'b0;
+      ctx_o <= '0;
+    end else begin
+      if (stage1_free) begin
+        desc1_valid_q <= desc_valid_i && desc_ready_o;
+      end
+      ctx_read_q <= ctx_selected && !ctx_i.write && !desc1_valid_q;
+      ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
+      ctx_o.rdata <= '0;
+      if (ctx_read_q) begin
+        for (int unsigned w = 0; w < ROW_WORDS; w++) begin
+          if (ctx_i.word == 4'(w)) begin
+            ctx_o.rdata <= row[64*w+:64];
+          end
+        end
+      end
+    end
+    if (stage1_free) begin
+      desc1_q <= desc_i;
+    end
+  end
+
+  // -------------------------------------------------------------------- header of desc1, as numbers
+  // Opcode groups, wire.md 1.4: low 5 bits for RC and UC. UD joins with its own extended header.
+  logic [4:0] operation;
+  logic has_reth, has_imm, has_ieth, has_aeth, has_atomic, has_atomic_ack;
+  header_len_t header_len;
+  logic [1:0] pad;
+  roci_hwif_pkg::grh_t grh;
+  roci_hwif_pkg::bth_t bth;
+  roci_hwif_pkg::reth_t reth;
+  roci_hwif_pkg::aeth_t aeth;
+  logic [28*8-1:0] extension;                          // first wire byte at the top
+  logic [HEADER_BITS-1:0] header_network;              // first wire byte at the top
+  logic [HEADER_BITS-1:0] header_bytes;                // byte 0 at bits 7:0
+
+  always_comb begin
+    operation = desc1_q.opcode[4:0];
+    has_reth = operation == 5'h06 || operation == 5'h0a || operation == 5'h0b
+               || operation == 5'h0c;
+    has_imm = operation == 5'h03 || operation == 5'h05 || operation == 5'h09
+              || operation == 5'h0b;
+    has_ieth = operation == 5'h16 || operation == 5'h17;
+    has_aeth = operation == 5'h0d || operation == 5'h0f || operation == 5'h10
+               || operation == 5'h11 || operation == 5'h12;
+    has_atomic = operation == 5'h13 || operation == 5'h14;
+    has_atomic_ack = operation == 5'h12;
+
+    header_len = header_len_t'(40 + 12)
+                 + (has_reth ? header_len_t'(16) : header_len_t'(0))
+                 + (has_aeth ? header_len_t'(4) : header_len_t'(0))
+                 + (has_imm || has_ieth ? header_len_t'(4) : header_len_t'(0))
+                 + (has_atomic ? header_len_t'(28) : header_len_t'(0))
+                 + (has_atomic_ack ? header_len_t'(8) : header_len_t'(0));
+    pad = -desc1_q.payload_length[1:0];
+
+    grh = '0;
+    grh.ip_version = 4'd6;
+    grh.traffic_class = path.traffic_class;
+    grh.flow_label = path.flow_label;
+    // wire.md 1.1: bytes after the GRH, ICRC included
+    grh.payload_length = 16'(header_len) - 16'd40 + 16'(desc1_q.payload_length) + 16'(pad) + 16'd4;
+    grh.next_header = 8'h1b;
+    grh.hop_limit = path.hop_limit;
+    grh.sgid = port_i.gid[roci_pkg::gid_index_t'(path.sgid_index)];
+    grh.dgid = {path.dgid_high, path.dgid_low};
+
+    bth = '0;
+    bth.transport = roci_hwif_pkg::transport_e'(desc1_q.opcode[7:5]);
+    bth.operation = roci_hwif_pkg::operation_e'(desc1_q.opcode[4:0]);
+    bth.solicited = desc1_q.solicited;
+    bth.migrated = 1'b1;
+    bth.pad_count = pad;
+    bth.pkey = path.pkey;
+    bth.dest_qpn = path.dest_qpn;
+    bth.ack_request = desc1_q.ackreq;
+    bth.psn = desc1_q.psn;
+
+    reth = '{va: desc1_q.va, rkey: desc1_q.rkey, dma_length: desc1_q.dma_length};
+    aeth = roci_hwif_pkg::aeth_t'({desc1_q.syndrome, desc1_q.msn});
+
+    // atomics come with their operands in a later issue: the layout above leaves their room
+    extension = '0;
+    if (has_reth) begin
+      extension[28*8-1-:16*8] = reth;
+      extension[12*8-1-:4*8] = desc1_q.imm;
+    end else if (has_aeth) begin
+      extension[28*8-1-:4*8] = aeth;
+    end else begin
+      extension[28*8-1-:4*8] = desc1_q.imm;
+    end
+    header_network = {grh, bth, extension};
+    for (int unsigned b = 0; b < roci_pkg::HEADER_BYTES; b++) begin
+      header_bytes[8*b+:8] = header_network[HEADER_BITS-1-8*b-:8];
+    end
+  end
+
+  // ------------------------------------------------------------- stage 2: the packet that goes out
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      header_valid_q <= 1'b0;
+    end else if (stage2_free) begin
+      header_valid_q <= desc1_valid_q;
+    end
+    if (stage2_free) begin
+      header_q <= header_bytes;
+      header_len_q <= header_len;
+      payload_len_q <= desc1_q.payload_length;
+      pad_q <= pad;
+      side_q.ethernet <= '{dmac: path.dmac, smac: port_i.mac, vlan_valid: path.vlan_valid,
+                           tci: path.tci};
+      side_q.done <= '{fate: roci_pkg::TX_SENT, source: desc1_q.source, qp: desc1_q.qp,
+                       psn: desc1_q.psn, wqe_index: desc1_q.wqe_index, colour: desc1_q.colour};
+    end
+  end
+
+  // Whole header beats first, then the payload moved up by what is left of the header (`carry`
+  // bytes), then at most one beat with what the last payload beat pushed out.
+  typedef enum logic [1:0] {PART_HEADER, PART_PAYLOAD, PART_TAIL} part_e;
+  part_e part_q, part;
+  logic started_q;                                     // part_q is of the packet in stage 2
+  logic [INDEX_BITS-1:0] beat_index_q, beat_index;     // of header beats
+  logic [INDEX_BITS-1:0] whole_beats;                  // header beats that are full
+  logic [roci_pkg::LANE_BITS-1:0] carry;
+  logic has_payload;
+  roci_pkg::beat_t carried_q;                          // bytes pushed out of the last payload beat
+  logic [roci_pkg::DATA_BITS-1:0] carry_bytes;         // low `carry` bytes of the next beat
+  logic [roci_pkg::DATA_BITS-1:0] rotated, low_mask, payload_masked;
+  logic [roci_pkg::BYTES_BITS:0] joined;               // bytes of carry + payload beat + pad
+  logic beat_valid, beat_ready;
+  roci_pkg::beat_t beat;
+
+  assign has_payload = payload_len_q != '0;
+  assign whole_beats = INDEX_BITS'(header_len_q >> roci_pkg::LANE_BITS);
+  assign carry = header_len_q[roci_pkg::LANE_BITS-1:0];
+  assign beat_index = started_q ? beat_index_q : '0;
+  assign part = started_q ? part_q
+              : (whole_beats != '0 || !has_payload) ? PART_HEADER : PART_PAYLOAD;
+
+  // bytes behind the end of the payload are zero: pad (wire.md 1.5) and the start of the ICRC
+  always_comb begin
+    for (int unsigned b = 0; b < BYTES; b++) begin
+      payload_masked[8*b+:8] = (roci_pkg::BYTES_BITS'(b) < payload_i.bytes)
+                               ? payload_i.data[8*b+:8] : 8'h00;
+      low_mask[8*b+:8] = (roci_pkg::LANE_BITS'(b) < carry) ? 8'hff : 8'h00;
+    end
+  end
+
+  // byte b of the payload goes to lane (b + carry) mod BYTES; carry is a multiple of 4
+  common_rotate #(
+    .LANES(BYTES / 4), .LANE_BITS(32), .REGS(0), .UP(1'b1), .USER_BITS(1)
+  ) u_rotate (
+    .clk_i, .rst_i,
+    .in_valid_i(1'b1), .in_ready_o(), .in_data_i(payload_masked),
+    .in_amount_i(carry[roci_pkg::LANE_BITS-1:2]), .in_user_i(1'b0),
+    .out_valid_o(), .out_ready_i(1'b1), .out_data_o(rotated), .out_user_o()
+  );
+
+  // first payload beat: the rest of the header; later ones: what the beat before pushed out
+  logic first_payload_q;
+  logic [roci_pkg::DATA_BITS-1:0] header_rest;
+  always_comb begin
+    header_rest = '0;
+    for (int unsigned h = 0; h < HEADER_BEATS; h++) begin
+      if (whole_beats == INDEX_BITS'(h)) begin
+        for (int unsigned b = 0; b < BYTES; b++) begin
+          if (h * BYTES + b < roci_pkg::HEADER_BYTES) begin
+            header_rest[8*b+:8] = header_q[8*(h*BYTES+b)+:8];
+          end
+        end
+      end
+    end
+  end
+  assign carry_bytes = (started_q && part_q == PART_PAYLOAD && !first_payload_q) ? carried_q.data
+                                                                                  : header_rest;
+
+  always_comb begin
+    joined = (roci_pkg::BYTES_BITS+1)'(carry) + (roci_pkg::BYTES_BITS+1)'(payload_i.bytes)
+             + (payload_i.last ? (roci_pkg::BYTES_BITS+1)'(pad_q) : '0);
+    beat = '0;
+    beat_valid = 1'b0;
+    payload_ready_o = 1'b0;
+    unique case (part)
+      PART_HEADER: begin
+        // do not start before the payload is there
+        beat_valid = header_valid_q && (started_q || !has_payload || payload_valid_i);
+        for (int unsigned h = 0; h < HEADER_BEATS; h++) begin
+          if (beat_index == INDEX_BITS'(h)) begin
+            for (int unsigned b = 0; b < BYTES; b++) begin
+              if (h * BYTES + b < roci_pkg::HEADER_BYTES) begin
+                beat.data[8*b+:8] = header_q[8*(h*BYTES+b)+:8];
+              end
+            end
+          end
+        end
+        beat.bytes = roci_pkg::BYTES_BITS'(BYTES);
+        if (!has_payload) begin
+          if (beat_index == whole_beats) begin
+            beat.last = 1'b1;
+            beat.bytes = roci_pkg::BYTES_BITS'(carry);
+          end else if (carry == '0 && beat_index + 1'b1 == whole_beats) begin
+            beat.last = 1'b1;
+          end
+        end
+      end
+      PART_PAYLOAD: begin
+        beat_valid = header_valid_q && payload_valid_i;
+        payload_ready_o = header_valid_q && beat_ready;
+        beat.data = (rotated & ~low_mask) | (carry_bytes & low_mask);
+        beat.last = payload_i.last && joined <= (roci_pkg::BYTES_BITS+1)'(BYTES);
+        beat.bytes = beat.last ? roci_pkg::BYTES_BITS'(joined) : roci_pkg::BYTES_BITS'(BYTES);
+        beat.err = beat.last && payload_i.err;
+      end
+      default: begin
+        beat_valid = 1'b1;
+        beat = carried_q;
+      end
+    endcase
+    packet_done = beat_valid && beat_ready && beat.last;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (beat_valid && beat_ready) begin
+      // what a payload beat pushes out goes to the low lanes of the next beat
+      carried_q.data <= rotated & low_mask;
+      carried_q.bytes <= roci_pkg::BYTES_BITS'(joined - (roci_pkg::BYTES_BITS+1)'(BYTES));
+      carried_q.err <= payload_i.err;
+      carried_q.last <= 1'b1;
+      first_payload_q <= part == PART_HEADER;
+      beat_index_q <= beat_index + 1'b1;
+      if (part == PART_HEADER) begin
+        part_q <= (has_payload && beat_index + 1'b1 == whole_beats) ? PART_PAYLOAD : PART_HEADER;
+      end else begin
+        part_q <= payload_i.last ? PART_TAIL : PART_PAYLOAD;
+      end
+    end
+    if (rst_i) begin
+      started_q <= 1'b0;
+    end else if (beat_valid && beat_ready) begin
+      started_q <= !beat.last;
+    end
+  end
+
+  // ------------------------------------------------------------------------------- output register
+  typedef struct packed {
+    roci_pkg::packet_side_t side;
+    roci_pkg::beat_t beat;
+  } out_t;
+  out_t out_in, out;
+  logic [$bits(out_t)-1:0] out_bits;
+
+  assign out_in = '{side: side_q, beat: beat};
+  common_skid #(.WIDTH($bits(out_t))) u_out (
+    .clk_i, .rst_i,
+    .in_valid_i(beat_valid), .in_ready_o(beat_ready), .in_i(out_in),
+    .out_valid_o(beat_valid_o), .out_ready_i(beat_ready_i), .out_o(out_bits)
+  );
+  assign out = out_t'(out_bits);
+  assign beat_o = out.beat;
+  assign side_o = out.side;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && beat_valid && beat_ready && part == PART_PAYLOAD) begin
+      assert (payload_i.bytes != '0)
+      else $error("packet_header_build: empty payload beat");
+    end
+  end
+
+endmodule
+
+`default_nettype wire
