@@ -249,13 +249,13 @@ package roci_pkg;
   typedef struct packed {
     qp_t qp;
     sq_index_t producer;             // as the doorbell said
+    logic woken;                     // something changed since the last pop: a stalled QP may go on
   } sq_pop_t;
 
-  // wqe_fetch -> sq_scheduler: what becomes of a popped or rewound QP.
-  typedef enum logic [1:0] {
-    SQ_AGAIN = 2'd0,                 // goes to the queue's end: more to fetch, yielded, to be resent
-    SQ_STALLED = 2'd1,               // sleeps until a wake, unless one came since the last sleep
-    SQ_RESTART = 2'd2                // new send queue: producer index becomes `index`, not queued
+  // wqe_fetch -> sq_scheduler.
+  typedef enum logic {
+    SQ_AGAIN = 1'b0,                 // goes to the queue's end: more to fetch, rewound, woken
+    SQ_RESTART = 1'b1                // new send queue: producer index becomes `index`, not queued
   } sq_requeue_kind_e;
 
   typedef struct packed {
@@ -404,14 +404,14 @@ package roci_pkg;
 
   // responder -> rq_fetch: WQE `index` was taken, or its slots are free (both in index order).
   typedef struct packed {
-    rq_number_t queue;
+    rq_number_t rq;
     rq_index_t index;
   } rq_entry_t;
 
   // rq_fetch -> responder: a WQE of this queue came to its slot. Always accepted.
   typedef struct packed {
     logic valid;
-    rq_number_t queue;
+    rq_number_t rq;
   } rq_landed_t;
 
   // -------------------------------------------------------------------------- READ records
