@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// ethernet_tx: puts the Ethernet header (and VLAN tag) in front of a packet and hands the frame to
+// the MAC as an AXI-Stream without FCS.
+//
+// A MAC cannot pause inside a frame. So a frame starts only when START_BEATS of it, or all of it,
+// are buffered; cut-through, because the first beat shall leave early (DESIGN 5.5). If the buffer
+// still runs empty in mid-frame, the frame is aborted as bad (`tuser` on a last beat), the rest of
+// the packet is thrown away and `underrun_o` tells whose it was: the request is sent again uncounted,
+// the response cursor goes back (DESIGN 5.3 "Aborted frame"). The next CAUTIOUS_FRAMES are then
+// stored whole before they start, so that slow memory costs speed, never progress.
+// A packet with a bus error ends as a bad frame.
+//
+// Does not: FCS, preamble, gap (MAC). Neighbours: ethernet_route → here → MAC.
+`default_nettype none
+
+module ethernet_tx #(
+  parameter int unsigned BUFFER_BEATS = roci_config_pkg::IS_WIDE ? 128 : 1024,  // > largest frame
+  parameter int unsigned START_BEATS = 4,
+  parameter int unsigned CAUTIOUS_FRAMES = 64
+) (
+  input  wire                                clk_i,
+  input  wire                                rst_i,
+
+  input  wire                                beat_valid_i,
+  output logic                               beat_ready_o,
+  input  roci_pkg::beat_t                    beat_i,
+  input  roci_pkg::packet_side_t             side_i,
+
+  // AXI-Stream to the MAC
+  output logic [roci_pkg::DATA_BITS-1:0]     tdata_o,
+  output logic [roci_pkg::DATA_BYTES-1:0]    tkeep_o,
+  output logic                               tlast_o,
+  output logic                               tuser_o,       // bad frame, on the last beat
+  output logic                               tvalid_o,
+  input  wire                                tready_i,
+
+  output logic                               underrun_valid_o,
+  input  wire                                underrun_ready_i,
+  output roci_pkg::tx_done_t                 underrun_o,
+  output logic                               aborted_o      // pulse: a frame was aborted
+);
+
+  localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
+  localparam int unsigned USAGE_BITS = $clog2(BUFFER_BEATS + 1);
+  localparam int unsigned CAUTION_BITS = $clog2(CAUTIOUS_FRAMES + 1);
+  localparam int unsigned TAG_BYTES = 4;
+  localparam int unsigned PLAIN_BYTES = 14;
+  localparam int unsigned MAX_HEADER = PLAIN_BYTES + TAG_BYTES;
+  // whole header beats of the narrow path: 14 = 8 + 6, 18 = 16 + 2
+  localparam int unsigned PLAIN_WHOLE = PLAIN_BYTES / BYTES;
+  localparam int unsigned TAGGED_WHOLE = MAX_HEADER / BYTES;
+  localparam int unsigned PLAIN_CARRY = PLAIN_BYTES % BYTES;
+  localparam int unsigned TAGGED_CARRY = MAX_HEADER % BYTES;
+
+  // --------------------------------------------------------------------------------------- buffer
+  typedef struct packed {
+    roci_pkg::packet_side_t side;
+    roci_pkg::beat_t beat;
+  } stored_t;
+  stored_t stored_in, stored;
+  logic [$bits(stored_t)-1:0] stored_bits;
+  logic stored_valid, stored_ready;
+  logic [USAGE_BITS-1:0] usage;
+
+  assign stored_in = '{side: side_i, beat: beat_i};
+  common_fifo #(.WIDTH($bits(stored_t)), .DEPTH(BUFFER_BEATS)) u_buffer (
+    .clk_i, .rst_i,
+    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(stored_in),
+    .out_valid_o(stored_valid), .out_ready_i(stored_ready), .out_o(stored_bits), .usage_o(usage)
+  );
+  assign stored = stored_t'(stored_bits);
+
+  // packets whose last beat is in the buffer
+  logic [USAGE_BITS-1:0] whole_q;
+  logic whole_in, whole_out;
+  assign whole_in = beat_valid_i && beat_ready_o && beat_i.last;
+  assign whole_out = stored_valid && stored_ready && stored.beat.last;
+
+  // --------------------------------------------------------------------------------------- header
+  logic [MAX_HEADER*8-1:0] header_network;         // first wire byte at the top
+  logic [3:0][roci_pkg::DATA_BITS-1:0] header_beat; // as beats, byte 0 at bits 7:0, then zeros
+  logic has_tag;
+  assign has_tag = stored.side.ethernet.vlan_valid;
+
+  always_comb begin
+    // 802.1Q: the tag stands between the addresses and the Ethertype
+    if (has_tag) begin
+      header_network = {stored.side.ethernet.dmac, stored.side.ethernet.smac, 16'h8100,
+                        stored.side.ethernet.tci, 16'h8915};
+    end else begin
+      header_network = {stored.side.ethernet.dmac, stored.side.ethernet.smac, 16'h8915, 32'h0};
+    end
+    header_beat = '0;
+    for (int unsigned b = 0; b < MAX_HEADER; b++) begin
+      header_beat[b/BYTES][8*(b%BYTES)+:8] = header_network[8*(MAX_HEADER-1-b)+:8];
+    end
+  end
+
+  // ------------------------------------------------------------------------------------ the frame
+  typedef enum logic [1:0] {
+    PART_IDLE,          // nothing, or not enough buffered
+    PART_BODY,          // header and packet
+    PART_TAIL,          // what the last packet beat pushed out
+    PART_DISCARD        // rest of an aborted packet
+  } part_e;
+  part_e part_q, part_d;
+
+  logic start;
+  logic [1:0] index_q, index_d;                    // whole header beats sent
+  logic first_q, first_d;                          // the next packet beat is the first
+  logic [CAUTION_BITS-1:0] caution_q, caution_d;
+  logic [roci_pkg::DATA_BITS-1:0] carried_q;       // bytes pushed out of the last beat, low lanes
+  logic [roci_pkg::LANE_BITS:0] tail_bytes_q;
+  logic tail_bad_q;
+
+  logic [roci_pkg::LANE_BITS:0] carry;             // bytes a beat moves up
+  logic [1:0] whole;
+  logic [roci_pkg::DATA_BITS-1:0] moved, pushed, header_rest;
+  logic [roci_pkg::BYTES_BITS:0] joined;
+
+  logic out_valid, out_ready, out_last, out_bad;
+  logic [roci_pkg::DATA_BITS-1:0] out_data;
+  logic [roci_pkg::BYTES_BITS-1:0] out_bytes;
+  logic underrun, take;
+
+  assign start = stored_valid && !underrun_valid_o
+                 && (whole_q != '0 || (caution_q == '0 && usage >= USAGE_BITS'(START_BEATS)));
+  assign carry = has_tag ? (roci_pkg::LANE_BITS+1)'(TAGGED_CARRY)
+                        : (roci_pkg::LANE_BITS+1)'(PLAIN_CARRY);
+  assign whole = has_tag ? 2'(TAGGED_WHOLE) : 2'(PLAIN_WHOLE);
+
+  // the two fixed moves, without and with tag
+  always_comb begin
+    logic [2*roci_pkg::DATA_BITS-1:0] wide;
+    wide = has_tag
+        ? (2*roci_pkg::DATA_BITS)'(stored.beat.data) << (8 * TAGGED_CARRY)
+        : (2*roci_pkg::DATA_BITS)'(stored.beat.data) << (8 * PLAIN_CARRY);
+    moved = wide[roci_pkg::DATA_BITS-1:0];
+    pushed = wide[2*roci_pkg::DATA_BITS-1:roci_pkg::DATA_BITS];
+    header_rest = header_beat[has_tag ? TAGGED_WHOLE : PLAIN_WHOLE];
+    joined = (roci_pkg::BYTES_BITS+1)'(carry) + (roci_pkg::BYTES_BITS+1)'(stored.beat.bytes);
+  end
+
+  always_comb begin
+    part_d = part_q;
+    index_d = index_q;
+    first_d = first_q;
+    caution_d = caution_q;
+    out_valid = 1'b0;
+    out_last = 1'b0;
+    out_bad = 1'b0;
+    out_data = moved | (first_q ? header_rest : carried_q);
+    out_bytes = roci_pkg::BYTES_BITS'(BYTES);
+    stored_ready = 1'b0;
+    underrun = 1'b0;
+
+    unique case (part_q)
+      PART_IDLE, PART_BODY: begin
+        if (part_q == PART_IDLE && !start) begin
+          out_valid = 1'b0;
+        end else if (index_q != whole) begin
+          // narrow only: header beats, while the first packet beat waits
+          out_valid = 1'b1;
+          out_data = header_beat[index_q];
+          if (out_ready) begin
+            index_d = index_q + 2'd1;
+            part_d = PART_BODY;
+          end
+        end else if (stored_valid) begin
+          out_valid = 1'b1;
+          out_last = stored.beat.last && joined <= (roci_pkg::BYTES_BITS+1)'(BYTES);
+          out_bytes = out_last ? roci_pkg::BYTES_BITS'(joined) : roci_pkg::BYTES_BITS'(BYTES);
+          out_bad = out_last && stored.beat.err;
+          stored_ready = out_ready;
+          if (out_ready) begin
+            first_d = stored.beat.last;
+            part_d = !stored.beat.last ? PART_BODY : out_last ? PART_IDLE : PART_TAIL;
+            if (stored.beat.last) begin
+              index_d = '0;
+              caution_d = (caution_q == '0) ? '0 : caution_q - 1'b1;
+            end
+          end
+        end else begin
+          // nothing to send in mid-frame while the MAC wants a beat
+          underrun = out_ready;
+          out_valid = 1'b1;
+          out_last = 1'b1;
+          out_bad = 1'b1;
+          out_data = carried_q;
+          if (out_ready) begin
+            part_d = PART_DISCARD;
+            caution_d = CAUTION_BITS'(CAUTIOUS_FRAMES);
+          end
+        end
+      end
+      PART_TAIL: begin
+        out_valid = 1'b1;
+        out_last = 1'b1;
+        out_bad = tail_bad_q;
+        out_data = carried_q;
+        out_bytes = roci_pkg::BYTES_BITS'(tail_bytes_q);
+        if (out_ready) begin
+          part_d = PART_IDLE;
+        end
+      end
+      default: begin
+        stored_ready = 1'b1;
+        if (stored_valid && stored.beat.last) begin
+          part_d = PART_IDLE;
+          index_d = '0;
+          first_d = 1'b1;
+        end
+      end
+    endcase
+    take = stored_valid && stored_ready && part_q != PART_DISCARD;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (take) begin
+      carried_q <= pushed;
+      tail_bytes_q <= (roci_pkg::LANE_BITS+1)'(joined - (roci_pkg::BYTES_BITS+1)'(BYTES));
+      tail_bad_q <= stored.beat.err;
+      underrun_o <= stored.side.done;
+      underrun_o.fate <= roci_pkg::TX_UNDERRUN;
+    end
+    if (rst_i) begin
+      part_q <= PART_IDLE;
+      index_q <= '0;
+      first_q <= 1'b1;
+      caution_q <= '0;
+      whole_q <= '0;
+      underrun_valid_o <= 1'b0;
+      aborted_o <= 1'b0;
+    end else begin
+      part_q <= part_d;
+      index_q <= index_d;
+      first_q <= first_d;
+      caution_q <= caution_d;
+      whole_q <= whole_q + USAGE_BITS'(whole_in) - USAGE_BITS'(whole_out);
+      aborted_o <= underrun;
+      if (underrun) begin
+        underrun_valid_o <= 1'b1;
+      end else if (underrun_ready_i) begin
+        underrun_valid_o <= 1'b0;
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------------------- output register
+  typedef struct packed {
+    logic bad;
+    logic last;
+    logic [roci_pkg::BYTES_BITS-1:0] bytes;
+    logic [roci_pkg::DATA_BITS-1:0] data;
+  } out_t;
+  out_t out_in, out;
+  logic [$bits(out_t)-1:0] out_bits;
+  assign out_in = '{bad: out_bad, last: out_last, bytes: out_bytes, data: out_data};
+
+  common_skid #(.WIDTH($bits(out_t))) u_out (
+    .clk_i, .rst_i,
+    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_i(out_in),
+    .out_valid_o(tvalid_o), .out_ready_i(tready_i), .out_o(out_bits)
+  );
+  assign out = out_t'(out_bits);
+  assign tdata_o = out.data;
+  assign tlast_o = out.last;
+  assign tuser_o = out.bad;
+  always_comb begin
+    for (int unsigned b = 0; b < BYTES; b++) begin
+      tkeep_o[b] = roci_pkg::BYTES_BITS'(b) < out.bytes;
+    end
+  end
+
+endmodule
+
+`default_nettype wire
