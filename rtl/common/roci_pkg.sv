@@ -468,6 +468,16 @@ package roci_pkg;
     rx_headers_t headers;
   } rx_packet_t;
 
+  // Frames dropped at QP lookup, by cause: one-cycle pulses for the counters.
+  typedef struct packed {
+    logic dest_qp;
+    logic opcode;
+    logic state;
+    logic gid;
+    logic vlan;
+    logic pkey;
+  } rx_dispatch_count_t;
+
   // rx_dispatch -> rx_commit, one per good frame, in frame order: whose items come next.
   typedef enum logic [1:0] {
     RX_DROPPED = 2'd0,               // by the dispatcher: only its payload must go

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_rx_dispatch: finds the queue pair of a good frame and sends its headers to the responder
+// (requests) or the requester (responses).
+//
+// Checks in the order of wire.md 2.2, all failures are silent drops with a counter each: the QP exists
+// and its number is that of this incarnation; the opcode is of its class; its state receives
+// (requests: RTR, RTS, SQD; responses: RTS, SQD; datagrams also SQE); source and destination GID and
+// VLAN are those of the connection (RC, UC); P_Key (wire.md 2.13).
+// For every frame, dropped or not, one entry of `order_o` tells packet_rx_commit whose turn it is.
+// Stamps the colour (rule 8) when it takes a frame, before it reads QP state, and holds it until the
+// frame's token with `packet_end` has come out of the commit FIFO (`end_i`).
+//
+// Does not: PSN or any other sequence check; Q_Keys and multicast members (with UD).
+// One frame per cycle. Neighbours: packet_rx_buffer → here → responder_check, requester_read_data,
+// packet_rx_commit.
+`default_nettype none
+
+module packet_rx_dispatch #(
+  parameter int unsigned FRAMES = 4096          // bound of frames between here and `end_i`
+) (
+  input  wire                           clk_i,
+  input  wire                           rst_i,
+  input  roci_pkg::ctx_req_t            ctx_i,         // column QP_RX
+  output roci_pkg::ctx_rsp_t            ctx_o,
+  input  roci_pkg::port_t               port_i,
+  input  roci_pkg::state_bcast_t        state_i,
+  input  roci_pkg::colour_t             colour_i,
+
+  input  wire                           headers_valid_i,
+  output logic                          headers_ready_o,
+  input  roci_pkg::rx_headers_t         headers_i,
+
+  output logic                          request_valid_o,
+  input  wire                           request_ready_i,
+  output roci_pkg::rx_packet_t          request_o,
+  output logic                          response_valid_o,
+  input  wire                           response_ready_i,
+  output roci_pkg::rx_packet_t          response_o,
+  output logic                          order_valid_o,
+  input  wire                           order_ready_i,
+  output roci_pkg::rx_order_t           order_o,
+
+  input  wire                           end_valid_i,   // a frame's last token came out
+  input  roci_pkg::colour_t             end_i,
+  output roci_pkg::fence_busy_t         fence_busy_o,
+  output roci_pkg::rx_dispatch_count_t  count_o,       // pulses
+  output logic                          ready_o        // tables are cleared after reset
+);
+
+  localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam int unsigned ROW_WORDS = 4;
+  localparam int unsigned COUNT_BITS = $clog2(FRAMES + 1);
+
+  // -------------------------------------------------------------------- stage 0: the rows are read
+  logic stage0_take, stage1_free;
+  logic ctx_selected, ctx_read, ctx_read_q;
+  roci_pkg::qp_t index;
+  logic [ROW_WORDS-1:0] row_we;
+  logic [ROW_WORDS*64-1:0] row_bits;
+  logic rows_ready, states_ready;
+  roci_hwif_pkg::ctx_qp_rx_t row;
+  logic [2:0] state_bits;
+
+  assign ready_o = rows_ready && states_ready;
+  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q && ready_o
+                        && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RX;
+  // a read waits for a cycle in which stage 1 moves on, and takes the place of a frame in it
+  assign ctx_read = ctx_selected && !ctx_i.write && stage1_free;
+  assign index = ctx_read ? roci_pkg::qp_t'(ctx_i.index)
+                          : roci_pkg::qp_t'(headers_i.dest_qpn);
+  assign headers_ready_o = ready_o && stage1_free && !(ctx_selected && !ctx_i.write);
+  assign stage0_take = headers_valid_i && headers_ready_o;
+
+  always_comb begin
+    for (int unsigned w = 0; w < ROW_WORDS; w++) begin
+      row_we[w] = ctx_selected && ctx_i.write && ctx_i.word == 4'(w);
+    end
+  end
+
+  common_ram_cleared #(.WIDTH(ROW_WORDS * 64), .DEPTH(QPS), .GRANULE(64)) u_rows (
+    .clk_i, .rst_i, .ready_o(rows_ready),
+    .we_i(row_we), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i({ROW_WORDS{ctx_i.wdata}}),
+    .re_i(stage1_free), .raddr_i(index), .rdata_o(row_bits)
+  );
+  // replica of context_qp_state
+  common_ram_cleared #(.WIDTH(3), .DEPTH(QPS)) u_states (
+    .clk_i, .rst_i, .ready_o(states_ready),
+    .we_i(state_i.valid), .waddr_i(state_i.qp), .wdata_i(state_i.state),
+    .re_i(stage1_free), .raddr_i(index), .rdata_o(state_bits)
+  );
+  assign row = roci_hwif_pkg::ctx_qp_rx_t'(row_bits);
+
+  // -------------------------------------------------------------------------- stage 1: the verdict
+  logic valid_q;
+  roci_pkg::rx_headers_t headers_q;
+  roci_pkg::colour_t colour_q;
+
+  roci_pkg::qp_state_e qp_state;
+  logic is_response, is_datagram_qp, class_matches;
+  logic state_matches, gid_matches, vlan_matches, pkey_matches;
+  logic [11:0] vlan_id;
+  roci_pkg::rx_dispatch_count_t drop;
+  logic dropped, target_ready;
+  roci_pkg::rx_packet_t packet;
+
+  always_comb begin
+    qp_state = roci_pkg::qp_state_e'(state_bits);
+    // wire.md 1.4: READ responses, ACK, atomic ACK
+    is_response = headers_q.opcode >= 8'h0d && headers_q.opcode <= 8'h12;
+    is_datagram_qp = row.qp_type == roci_hwif_pkg::QP_TYPE_UD
+                     || row.qp_type == roci_hwif_pkg::QP_TYPE_GSI;
+    unique case (row.qp_type)
+      roci_hwif_pkg::QP_TYPE_RC: class_matches = headers_q.opcode[7:5] == 3'd0;
+      roci_hwif_pkg::QP_TYPE_UC: class_matches = headers_q.opcode[7:5] == 3'd1;
+      roci_hwif_pkg::QP_TYPE_UD,
+      roci_hwif_pkg::QP_TYPE_GSI: class_matches = headers_q.opcode[7:5] == 3'd3;
+      default: class_matches = 1'b0;
+    endcase
+
+    unique case (qp_state)
+      roci_pkg::QPS_RTR: state_matches = !is_response;
+      roci_pkg::QPS_RTS, roci_pkg::QPS_SQD: state_matches = 1'b1;
+      roci_pkg::QPS_SQE: state_matches = is_datagram_qp || row.qp_type == roci_hwif_pkg::QP_TYPE_UC;
+      default: state_matches = 1'b0;
+    endcase
+
+    gid_matches = headers_q.dgid == port_i.gid[roci_pkg::gid_index_t'(row.sgid_index)]
+                  && headers_q.sgid == {row.peer_gid_high, row.peer_gid_low};
+    // a priority tag (VLAN 0) counts as untagged, wire.md 1.8
+    vlan_id = headers_q.vlan_valid ? headers_q.tci[11:0] : 12'd0;
+    vlan_matches = vlan_id == (row.vlan_valid ? row.vlan_id : 12'd0);
+    // equal and not zero without the membership bit, and one side at least is a full member
+    pkey_matches = headers_q.pkey[14:0] == row.pkey[14:0] && row.pkey[14:0] != 15'd0
+                   && (headers_q.pkey[15] || row.pkey[15]);
+
+    drop = '0;
+    if (!row.valid || row.qpn != headers_q.dest_qpn) begin
+      drop.dest_qp = 1'b1;
+    end else if (!class_matches) begin
+      drop.opcode = 1'b1;
+    end else if (!state_matches) begin
+      drop.state = 1'b1;
+    end else if (!is_datagram_qp && !gid_matches) begin
+      drop.gid = 1'b1;
+    end else if (!vlan_matches) begin
+      drop.vlan = 1'b1;
+    end else if (!pkey_matches) begin
+      drop.pkey = 1'b1;
+    end
+    dropped = drop != '0;
+
+    packet.colour = colour_q;
+    packet.qp = roci_pkg::qp_t'(headers_q.dest_qpn);
+    packet.fn = roci_pkg::fn_t'(row.fn);
+    packet.qp_type = roci_pkg::qp_type_e'(row.qp_type);
+    packet.state = qp_state;
+    packet.headers = headers_q;
+  end
+
+  // --------------------------------------------------- stage 2: one register per way out, fork of two
+  // The order entry and the packet may leave in different cycles; both must be gone for the next.
+  logic order_free, request_free, response_free;
+  logic stage1_done;
+
+  assign order_free = !order_valid_o || order_ready_i;
+  assign request_free = !request_valid_o || request_ready_i;
+  assign response_free = !response_valid_o || response_ready_i;
+  assign target_ready = dropped || (is_response ? response_free : request_free);
+  assign stage1_done = valid_q && order_free && target_ready;
+  assign stage1_free = !valid_q || stage1_done;
+
+  always_ff @(posedge clk_i) begin
+    if (stage1_free) begin
+      headers_q <= headers_i;
+      colour_q <= colour_i;
+    end
+    if (stage1_done) begin
+      order_o.target <= dropped ? roci_pkg::RX_DROPPED
+                      : is_response ? roci_pkg::RX_REQUESTER : roci_pkg::RX_RESPONDER;
+      order_o.has_payload <= headers_q.payload_length != '0;
+      order_o.colour <= colour_q;
+    end
+    if (stage1_done && !dropped && !is_response) begin
+      request_o <= packet;
+    end
+    if (stage1_done && !dropped && is_response) begin
+      response_o <= packet;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      valid_q <= 1'b0;
+      order_valid_o <= 1'b0;
+      request_valid_o <= 1'b0;
+      response_valid_o <= 1'b0;
+      count_o <= '0;
+      ctx_read_q <= 1'b0;
+      ctx_o <= '0;
+    end else begin
+      if (stage1_free) begin
+        valid_q <= stage0_take;
+      end
+      if (order_free) begin
+        order_valid_o <= stage1_done;
+      end
+      if (request_free) begin
+        request_valid_o <= stage1_done && !dropped && !is_response;
+      end
+      if (response_free) begin
+        response_valid_o <= stage1_done && !dropped && is_response;
+      end
+      count_o <= stage1_done ? drop : '0;
+
+      ctx_read_q <= ctx_read;
+      ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
+      ctx_o.rdata <= '0;
+      if (ctx_read_q) begin
+        for (int unsigned w = 0; w < ROW_WORDS; w++) begin
+          if (ctx_i.word == 4'(w)) begin
+            ctx_o.rdata <= row_bits[64*w+:64];
+          end
+        end
+      end
+    end
+  end
+
+  // ------------------------------------------------------------------------------------- fence
+  logic [COUNT_BITS-1:0] held_q[2];
+  always_ff @(posedge clk_i) begin
+    for (int unsigned c = 0; c < 2; c++) begin
+      if (rst_i) begin
+        held_q[c] <= '0;
+      end else begin
+        held_q[c] <= held_q[c] + COUNT_BITS'(stage0_take && colour_i == 1'(c))
+                     - COUNT_BITS'(end_valid_i && end_i == 1'(c));
+        assert (!(end_valid_i && end_i == 1'(c) && held_q[c] == '0))
+        else $error("packet_rx_dispatch: more ends than frames");
+      end
+    end
+  end
+  assign fence_busy_o = {held_q[1] != '0, held_q[0] != '0};
+
+endmodule
+
+`default_nettype wire

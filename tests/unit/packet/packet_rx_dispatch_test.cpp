@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_rx_dispatch against the rules of wire.md 2.2, 2.13 and 2.15 written as a table of reasons:
+// frames that match in all but one property are dropped with that property's counter; good ones
+// reach the right side with QP, function and state; order entries come for all of them, in order;
+// the fence holds a frame until its end.
+// model: configs=wide,narrow
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include <array>
+#include <bit>
+#include <map>
+
+#include "harness/harness.hpp"
+#include "roci_hwif.hpp"
+#include "roci_svstructs.hpp"
+
+using namespace roci::test;
+namespace pkg = roci::sv::roci_pkg;
+namespace hwif = roci::hwif;
+using Row = hwif::CtxQpRx;
+
+namespace {
+
+constexpr unsigned kQpBits = ROCI_CONFIG_WIDE ? 10 : 6;
+constexpr unsigned kGids = ROCI_CONFIG_WIDE ? 16 : 8;
+
+struct Qp {
+  std::uint32_t qpn = 0;
+  unsigned type = 0, state = 0, fn = 0, sgid_index = 0;
+  std::uint16_t pkey = 0;
+  std::array<std::uint32_t, 4> peer{};        // low word first, as in the structs
+  bool vlan_valid = false;
+  unsigned vlan_id = 0;
+};
+
+enum Reason { kGood, kDestQp, kOpcode, kState, kGid, kVlan, kPkey, kReasons };
+
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Random& random;
+  Source<pkg::rx_headers_t> headers;
+  Sink<pkg::rx_packet_t> request;
+  Sink<pkg::rx_packet_t> response;
+  Sink<pkg::rx_order_t> order;
+  pkg::port_t port{};
+  std::map<unsigned, Qp> qps;
+  std::array<unsigned, kReasons> counted{};
+
+  explicit Bench(Random& r)
+      : dut(r()),
+        random(r),
+        headers("headers", dut->headers_valid_i, dut->headers_ready_o, dut->headers_i),
+        request("request", dut->request_valid_o, dut->request_ready_i, dut->request_o),
+        response("response", dut->response_valid_o, dut->response_ready_i, dut->response_o),
+        order("order", dut->order_valid_o, dut->order_ready_i, dut->order_o) {
+    pkg::ctx_req_t{}.pack(dut->ctx_i);
+    pkg::state_bcast_t{}.pack(dut->state_i);
+    port = random_payload<pkg::port_t>(random);
+    port.pack(dut->port_i);
+    dut->colour_i = 0;
+    dut->end_valid_i = 0;
+    dut.reset();
+    dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
+    dut.attach(headers);
+    dut.attach(request);
+    dut.attach(response);
+    dut.attach(order);
+    for (unsigned n = 0; n < 8; ++n) add_qp();
+  }
+
+  std::uint64_t access(bool write, unsigned qp, unsigned word, std::uint64_t data) {
+    pkg::ctx_req_t request{};
+    request.valid = true;
+    request.write = write;
+    request.column = static_cast<std::uint8_t>(hwif::CtxColumn::QP_RX);
+    request.index = static_cast<std::uint16_t>(qp);
+    request.word = static_cast<std::uint8_t>(word);
+    request.wdata = data;
+    request.pack(dut->ctx_i);
+    dut.run_until([&] { return pkg::ctx_rsp_t::unpack(dut->ctx_o).done; }, "context bus", 200);
+    const auto rdata = pkg::ctx_rsp_t::unpack(dut->ctx_o).rdata;
+    pkg::ctx_req_t{}.pack(dut->ctx_i);
+    dut.tick();
+    return rdata;
+  }
+
+  void set_state(unsigned qp, unsigned value) {
+    pkg::state_bcast_t state{};
+    state.valid = true;
+    state.qp = static_cast<decltype(state.qp)>(qp);
+    state.state = static_cast<pkg::qp_state_e>(value);
+    state.pack(dut->state_i);
+    dut.tick();
+    pkg::state_bcast_t{}.pack(dut->state_i);
+  }
+
+  void add_qp() {
+    Qp qp;
+    qp.qpn = static_cast<std::uint32_t>(random.bits(24));
+    const unsigned index = qp.qpn & ((1u << kQpBits) - 1);
+    qp.type = static_cast<unsigned>(random.below(2));          // RC, UC
+    qp.state = static_cast<unsigned>(random.below(7));
+    qp.fn = static_cast<unsigned>(random.below(ROCI_CONFIG_WIDE ? 16 : 8));
+    qp.sgid_index = static_cast<unsigned>(random.below(kGids));
+    qp.pkey = static_cast<std::uint16_t>(random.chance(0.1) ? 0x8000 : random.bits(16));
+    for (auto& word : qp.peer) word = static_cast<std::uint32_t>(random());
+    qp.vlan_valid = random.chance(0.5);
+    qp.vlan_id = static_cast<unsigned>(random.between(1, 4095));
+    Row row;
+    row.set<Row::qpn>(qp.qpn);
+    row.set<Row::qp_type>(static_cast<hwif::QpType>(qp.type));
+    row.set<Row::valid>(1);
+    row.set<Row::fn>(static_cast<std::uint8_t>(qp.fn));
+    row.set<Row::pkey>(qp.pkey);
+    row.set<Row::sgid_index>(static_cast<std::uint8_t>(qp.sgid_index));
+    row.set<Row::peer_gid_low>(std::uint64_t{qp.peer[1]} << 32 | qp.peer[0]);
+    row.set<Row::peer_gid_high>(std::uint64_t{qp.peer[3]} << 32 | qp.peer[2]);
+    row.set<Row::vlan_valid>(qp.vlan_valid);
+    row.set<Row::vlan_id>(static_cast<std::uint16_t>(qp.vlan_id));
+    const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(row);
+    for (unsigned w = 0; w < 4; ++w) {
+      access(true, index, w, words[w]);
+      REQUIRE(access(false, index, w, 0) == words[w]);
+    }
+    set_state(index, qp.state);
+    qps[index] = qp;
+  }
+
+  void count() {
+    const auto c = pkg::rx_dispatch_count_t::unpack(dut->count_o);
+    counted[kDestQp] += c.dest_qp;
+    counted[kOpcode] += c.opcode;
+    counted[kState] += c.state;
+    counted[kGid] += c.gid;
+    counted[kVlan] += c.vlan;
+    counted[kPkey] += c.pkey;
+  }
+};
+
+bool response_opcode(unsigned opcode) { return opcode >= 0x0d && opcode <= 0x12; }
+
+// wire.md 2.2: the first check that fails.
+Reason judge(const Bench& bench, const pkg::rx_headers_t& h) {
+  const auto found = bench.qps.find(h.dest_qpn & ((1u << kQpBits) - 1));
+  if (found == bench.qps.end() || found->second.qpn != h.dest_qpn) return kDestQp;
+  const Qp& qp = found->second;
+  if (h.opcode >> 5 != qp.type) return kOpcode;
+  const bool response = response_opcode(h.opcode);
+  const bool receives = qp.state == 2   ? !response
+                        : qp.state == 5 ? qp.type == 1
+                                        : qp.state == 3 || qp.state == 4;
+  if (!receives) return kState;
+  if (h.sgid != qp.peer || h.dgid != bench.port.gid[qp.sgid_index]) return kGid;
+  if ((h.vlan_valid ? h.tci & 0xfff : 0) != (qp.vlan_valid ? qp.vlan_id : 0)) return kVlan;
+  if ((h.pkey & 0x7fff) != (qp.pkey & 0x7fff) || (qp.pkey & 0x7fff) == 0 ||
+      !((h.pkey | qp.pkey) & 0x8000)) {
+    return kPkey;
+  }
+  return kGood;
+}
+
+// A frame that matches its QP, with `faults` properties changed.
+pkg::rx_headers_t make(Bench& bench, unsigned index, unsigned faults) {
+  Random& random = bench.random;
+  const Qp& qp = bench.qps.at(index);
+  auto h = random_payload<pkg::rx_headers_t>(random);
+  h.dest_qpn = qp.qpn;
+  h.opcode = static_cast<std::uint8_t>(qp.type << 5 | random.below(0x18));
+  h.sgid = qp.peer;
+  h.dgid = bench.port.gid[qp.sgid_index];
+  h.vlan_valid = qp.vlan_valid || random.chance(0.3);
+  h.tci = static_cast<std::uint16_t>((random.bits(4) << 12) | (qp.vlan_valid ? qp.vlan_id : 0));
+  h.pkey = static_cast<std::uint16_t>((qp.pkey & 0x7fff) | (random.bits(1) << 15));
+  h.payload_length = static_cast<std::uint16_t>(random.chance(0.3) ? 0 : random.below(4097));
+  for (unsigned n = 0; n < faults; ++n) {
+    switch (random.below(6)) {
+      case 0: h.dest_qpn ^= 1u << random.below(24); break;
+      case 1: h.opcode ^= static_cast<std::uint8_t>(0x20u << random.below(3)); break;
+      case 2: h.sgid[random.below(4)] ^= 1u << random.below(32); break;
+      case 3: h.dgid[random.below(4)] ^= 1u << random.below(32); break;
+      case 4: h.tci ^= static_cast<std::uint16_t>(1u << random.below(12)); break;
+      default: h.pkey ^= static_cast<std::uint16_t>(1u << random.below(16)); break;
+    }
+  }
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("frames reach their queue pair or are dropped for the right reason") {
+  Random random;
+  for (int round = 0; round < 10; ++round) {
+    Bench bench(random);
+    bench.headers.stall(Stall::any(random));
+    bench.request.stall(Stall::any(random));
+    bench.response.stall(Stall::any(random));
+    bench.order.stall(Stall::any(random));
+    std::array<unsigned, kReasons> expected{};
+    std::vector<unsigned> indices;
+    for (int phase = 0; phase < 6; ++phase) {
+      indices.clear();
+      for (auto& [index, qp] : bench.qps) {
+        qp.state = static_cast<unsigned>(random.chance(0.7) ? 3 : random.below(7));
+        bench.set_state(index, qp.state);
+        indices.push_back(index);
+      }
+      const bool colour = random.chance(0.5);
+      bench.dut->colour_i = colour;
+      for (std::size_t n = 0; n < scaled(150); ++n) {
+        const auto h =
+            make(bench, random.pick(indices), random.chance(0.4) ? 1 + random.chance(0.2) : 0);
+        const auto reason = judge(bench, h);
+        ++expected[reason];
+        bench.headers.push(h);
+        pkg::rx_order_t order{};
+        order.has_payload = h.payload_length != 0;
+        order.colour = colour;
+        const bool response = response_opcode(h.opcode);
+        if (reason == kGood) {
+          order.target = static_cast<pkg::rx_unit_e>(response ? 2 : 1);
+          const unsigned index = h.dest_qpn & ((1u << kQpBits) - 1);
+          pkg::rx_packet_t packet{};
+          packet.colour = colour;
+          packet.qp = static_cast<decltype(packet.qp)>(index);
+          packet.fn = static_cast<decltype(packet.fn)>(bench.qps[index].fn);
+          packet.qp_type = static_cast<pkg::qp_type_e>(bench.qps[index].type);
+          packet.state = static_cast<pkg::qp_state_e>(bench.qps[index].state);
+          packet.headers = h;
+          (response ? bench.response : bench.request).expect(packet);
+        }
+        bench.order.expect(order);
+      }
+      for (int n = 0; n < 200000; ++n) {
+        if (bench.order.done() && bench.request.done() && bench.response.done()) break;
+        bench.count();
+        bench.dut.tick();
+      }
+      REQUIRE(bench.order.done());
+      REQUIRE(bench.request.done());
+      REQUIRE(bench.response.done());
+      for (int n = 0; n < 3; ++n) {
+        bench.count();
+        bench.dut.tick();
+      }
+    }
+    expected[kGood] = 0;
+    REQUIRE(bench.counted == expected);
+  }
+}
+
+TEST_CASE("one frame per cycle, and the fence holds each until its end") {
+  Random random;
+  Bench bench(random);
+  const unsigned index = bench.qps.begin()->first;
+  bench.set_state(index, 3);
+  bench.qps[index].state = 3;
+  bench.request.collect();
+  bench.response.collect();
+  bench.order.collect();
+  const unsigned frames = 100;
+  bench.dut->colour_i = 1;
+  for (unsigned n = 0; n < frames; ++n) bench.headers.push(make(bench, index, 0));
+  const auto start = bench.dut.cycle();
+  bench.dut.run_until([&] { return bench.order.received().size() == frames; }, "order");
+  REQUIRE(bench.dut.cycle() - start < frames + 10);
+  bench.dut.tick(10);
+  for (unsigned n = 0; n < frames; ++n) {
+    REQUIRE(bench.dut->fence_busy_o == 2);
+    bench.dut->end_valid_i = 1;
+    bench.dut->end_i = 1;
+    bench.dut.tick();
+    bench.dut->end_valid_i = 0;
+    bench.dut.tick();
+  }
+  REQUIRE(bench.dut->fence_busy_o == 0);
+}
