@@ -81,6 +81,9 @@ def load(path):
     job.setdefault("memory", "array")
     job.setdefault("timeout", 600)
     job.setdefault("fault", [])
+    for config in job["configs"]:
+        if config not in rtl.CONFIGS:
+            raise JobError(f"unknown configuration {config}")
     sets = job.get("parameters", [])
     job["parameters"] = sets if sets and isinstance(sets[0], list) else [sets]
     if not job["fault"]:

@@ -100,7 +100,7 @@ def synthesise(top, config, args):
     out.mkdir(parents=True, exist_ok=True)
     name = config if top == "roci_top" else f"{top}_{config}"
     hwif = build / "hwif" if (build / "hwif/roci_hwif_pkg.sv").exists() else None
-    hierarchy = top == "roci_top" and not args.flat
+    hierarchy = args.hierarchy or (top == "roci_top" and not args.flat)
     options = ["--ignore-assertions"] + ["--best-effort-hierarchy"] * hierarchy
     read = yosys_job.read_slang(top, config, hwif, None, args.parameter, options)
     netlist = out / f"{name}.netlist.json"
@@ -114,6 +114,7 @@ def synthesise(top, config, args):
     dump = out / f"{name}.dump"
     passes = [read, f"dump -o {dump}", "check -assert", "proc",
               "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
+              *["opt_hier", "opt_clean -purge", "opt_expr"] * (3 * hierarchy),
               synth, f"tee -q -o {stat} stat -json", "flatten", "opt_clean -purge",
               "check -mapped -assert", f"select {top}", f"write_json -selected {netlist}"]
     status, log = yosys_job.run(passes, out / f"{name}.log")
@@ -179,6 +180,7 @@ def main():
     parser.add_argument("--module", default="roci_top", help="top of the synthesis")
     parser.add_argument("--config", choices=rtl.CONFIGS, action="append")
     parser.add_argument("-G", dest="parameter", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--hierarchy", action="store_true", help="keep it for a single module")
     parser.add_argument("--flat", action="store_true", help="dissolve the hierarchy of roci_top")
     parser.add_argument("--build", type=pathlib.Path, default=rtl.ROOT / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
