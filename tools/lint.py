@@ -134,6 +134,10 @@ def check_unit_tests(report):
         checks = (r"\b(REQUIRE|CHECK)\w*\s*\(|\.expect\s*\(|\bexpect\w*\s*\(")
         if "TEST_CASE" not in text or not re.search(checks, text):
             report(test, 1, "no TEST_CASE that checks anything")
+    for test in tracked("tests/unit/*_test.cpp"):
+        name, folder = test.stem.removesuffix("_test"), test.parent.name
+        if folder != "harness" and not (ROOT / "rtl" / folder / f"{name}.sv").exists():
+            report(test, 1, f"tests rtl/{folder}/{name}.sv, which does not exist")
 
 
 # ----------------------------------------------------------------------------------- lint of RTL

@@ -98,10 +98,9 @@ def modules(root=ROOT):
 
 
 def picorv32_folder():
-    """Folder of picorv32.v in the venv's package, or None."""
-    hits = sorted((ROOT / ".venv").glob("lib/python3*/site-packages/pythondata_cpu_picorv32/"
-                                        "**/picorv32.v"))
-    return hits[0].parent if hits else None
+    """Folder of picorv32.v as tools/picorv32.py prepared it, or None."""
+    folder = ROOT / ".venv/picorv32"
+    return folder if (folder / "picorv32.v").exists() else None
 
 
 def main():

@@ -82,7 +82,7 @@ def undriven(dump):
         if match := re.match(r"\s*attribute \\src \"([^\"]*)\"", line):
             source = match.group(1)
         elif match := re.match(r"\s*wire .*?(\\\S+)$", line):
-            if source.startswith("picorv32.v:"):
+            if re.search(r"(^|/)picorv32\.v:", source):
                 foreign.add(match.group(1))
             source = ""
     pattern = (r"cell \$buf \S+\n(?:\s*parameter [^\n]*\n)*"

@@ -127,6 +127,8 @@ class Files(Tree):
         test = self.root / "tests/unit/common/common_reg_test.cpp"
         test.write_text(TEST.replace("REQUIRE(true);", ""))
         self.assert_finds("no TEST_CASE that checks anything", "lint.py", "files")
+        self.write("tests/unit/common/common_gone_test.cpp", TEST)
+        self.assert_finds("rtl/common/common_gone.sv, which does not exist", "lint.py", "files")
         test.unlink()
         self.assert_finds("no unit test tests/unit/common/common_reg_test.cpp", "lint.py", "files")
 
