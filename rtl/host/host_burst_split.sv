@@ -12,7 +12,8 @@
 
 module host_burst_split #(
   parameter int unsigned DATA_BYTES = roci_pkg::DATA_BYTES,   // bus width
-  parameter int unsigned BURST_BYTES = 512,   // power of two, DATA_BYTES..min(4096, 256 * DATA_BYTES)
+  parameter int unsigned BURST_BYTES = 512,   // power of two, 2 * DATA_BYTES..256 * DATA_BYTES, and
+                                              // at most 4096
   parameter int unsigned INFO_BITS = 1        // what rides along with a request
 ) (
   input  wire                         clk_i,

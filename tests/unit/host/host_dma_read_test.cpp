@@ -143,8 +143,8 @@ TEST_CASE("all clients get their words in order, whatever memory does") {
     }
     std::uint64_t counted_bytes = 0, counted_errors = 0;
     for (std::size_t n = 0; n < scaled(ROCI_CONFIG_WIDE ? 600 : 200); ++n) {
-      bench.client[random.below(clients)]->request(
-          random_piece(random, data_bytes), static_cast<unsigned>(random.bits(pkg::fn_t_bits)), errors);
+      const auto fn = static_cast<unsigned>(random.bits(pkg::fn_t_bits));
+      bench.client[random.below(clients)]->request(random_piece(random, data_bytes), fn, errors);
     }
     std::uint64_t bytes = 0;
     for (auto& client : bench.client) bytes += client->bytes;
