@@ -434,6 +434,38 @@ package roci_pkg;
   } read_record_write_t;
 
   // ------------------------------------------------------------------------------------- RX
+  // Rides beside every beat of a received frame (GRH at byte 0), the same in all of them.
+  typedef struct packed {
+    logic loopback;
+    ethernet_fields_t ethernet;
+  } rx_side_t;
+
+  // A frame's fate at the receive checks (packet_rx_buffer), one pulse per frame. All zero but
+  // `valid`: accepted. Otherwise the first check that failed, in the order of these members.
+  typedef struct packed {
+    logic valid;
+    logic loopback;
+    logic overflow;                  // no room: dropped whatever it was
+    logic fcs;
+    logic ipver;
+    logic nxthdr;
+    logic paylen;
+    logic tver;
+    logic gid;
+    logic opcode;
+    logic dest_qp;
+    logic icrc;
+  } rx_fate_t;
+
+  // Frames dropped before the packet buffer (ethernet_rx), one-cycle pulses.
+  typedef struct packed {
+    logic fcs;
+    logic ethertype;
+    logic mac;
+    logic vlan;
+    logic oversize;
+  } rx_l2_drop_t;
+
   // Headers of a frame that passed FCS, Ethernet, GRH, BTH and ICRC checks (header_parse).
   typedef struct packed {
     logic loopback;
