@@ -762,6 +762,14 @@ package roci_pkg;
     logic rx_nak_remote_operational;
   } response_counters_t;
 
+  typedef struct packed {
+    logic doorbells;
+    logic doorbell_error_kind;
+    logic doorbell_error_object;
+    logic doorbell_error_page;
+    logic doorbell_error_index;
+  } doorbell_counters_t;
+
   // ------------------------------------------------------------------------------------ fence
   // Each unit counts what it holds of either colour (rule 8). busy bit c: something of colour c.
   typedef logic [1:0] fence_busy_t;
