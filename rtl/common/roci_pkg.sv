@@ -226,6 +226,7 @@ package roci_pkg;
   // Properties of the port (context_port), quasi-static.
   localparam int unsigned GIDS = 2 ** roci_config_pkg::GID_BITS;
   typedef struct packed {
+    logic promiscuous;               // frames to any MAC and GID pass the receive filters
     logic [47:0] mac;                // first wire byte in bits 47:40
     logic [GIDS-1:0] gid_valid;
     logic [GIDS-1:0][127:0] gid;     // first wire byte in bits 127:120

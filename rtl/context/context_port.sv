@@ -34,6 +34,7 @@ module context_port (
     end
     if (rst_i) begin
       port_o.mac <= '0;
+      port_o.promiscuous <= 1'b0;
       port_o.gid_valid <= '0;
       ctx_o <= '0;
     end else begin
@@ -42,12 +43,13 @@ module context_port (
       end
       if (selected && ctx_i.write && is_port) begin
         port_o.mac <= ctx_i.wdata[47:0];
+        port_o.promiscuous <= ctx_i.wdata[48];
       end
 
       ctx_o.done <= selected;
       ctx_o.rdata <= '0;
       if (selected && is_port) begin
-        ctx_o.rdata <= 64'(port_o.mac);
+        ctx_o.rdata <= 64'({port_o.promiscuous, port_o.mac});
       end else if (selected) begin
         unique case (ctx_i.word)
           4'd0: ctx_o.rdata <= port_o.gid[index][63:0];

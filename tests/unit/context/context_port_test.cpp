@@ -59,14 +59,15 @@ TEST_CASE("rows of the port") {
     data = random.below(2);
     valid = (valid & ~(1u << index)) | (static_cast<unsigned>(data) << index);
     REQUIRE(access(dut, CtxColumn::GID, true, index, 2, data));
-    const std::uint64_t mac = random.bits(48);
+    const std::uint64_t mac = random.bits(49);      // and the promiscuous bit
     data = mac;
     REQUIRE(access(dut, CtxColumn::PORT, true, 0, 0, data));
     data = 0;
     REQUIRE_FALSE(access(dut, CtxColumn::QP_STATE, true, index, 0, data));
 
     const auto port = pkg::port_t::unpack(dut->port_o);
-    REQUIRE(port.mac == mac);
+    REQUIRE(port.mac == (mac & 0xffffffffffffu));
+    REQUIRE(port.promiscuous == (mac >> 48 != 0));
     REQUIRE(port.gid_valid == valid);
     const auto& gid = port.gid[index];
     REQUIRE((std::uint64_t{gid[1]} << 32 | gid[0]) == low[index]);
