@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Types between the register side of the host (host_csr, host_doorbell, host_admin_rings), the CPU
+// subsystem and host_interrupt.
+`default_nettype none
+
+package cpu_pkg;
+
+  localparam int unsigned FNS = 2 ** roci_config_pkg::FN_BITS;
+  localparam int unsigned BAR_BITS = 17;               // offset within a function's BAR0
+  // BAR0 address as the bus gives it: function in the top bits.
+  localparam int unsigned BAR_ADDR_BITS = roci_config_pkg::FN_BITS + BAR_BITS;
+
+  typedef logic [roci_config_pkg::VECTOR_BITS-1:0] vector_t;
+
+  // A write to a doorbell page, unchecked.
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    logic [3:0] page;
+    logic [63:0] data;               // hwif doorbell
+  } bar_doorbell_t;
+
+  // host_csr -> host_interrupt: a write to the interrupt registers. Always accepted.
+  typedef struct packed {
+    logic valid;
+    roci_pkg::fn_t fn;
+    logic is_mask;                   // else pending: write 1 to clear
+    vector_t irq_vector;               // is_mask: which
+    logic masked;                    // is_mask: new value
+    logic [7:0] clear;               // pending: bits to clear
+  } irq_write_t;
+
+  // To host_interrupt: something to report.
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    vector_t irq_vector;
+  } irq_raise_t;
+
+  // host_admin_rings -> cpu_admin_queue: the next command of a function.
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    roci_pkg::addr_t addr;           // of its 64 bytes
+  } admin_fetch_t;
+
+  // Where the next completion of a function goes.
+  typedef struct packed {
+    logic drop;                      // the function is not enabled: no completion
+    logic phase;
+    logic raise;
+    vector_t irq_vector;
+    roci_pkg::addr_t addr;           // of its 32 bytes
+  } admin_place_t;
+
+  // What the firmware tells about one function. Always accepted.
+  typedef enum logic [2:0] {
+    ADMIN_NONE = 3'd0,
+    ADMIN_RELEASE = 3'd1,            // command taken over: the next may be fetched
+    ADMIN_RESET = 3'd2,              // starts a function reset
+    ADMIN_RESET_DONE = 3'd3,         // everything is destroyed: DISABLED
+    ADMIN_FAIL_READ = 3'd4,          // a command could not be read
+    ADMIN_FAIL_WRITE = 3'd5          // a completion could not be written
+  } admin_order_e;
+
+  typedef struct packed {
+    admin_order_e order;
+    roci_pkg::fn_t fn;
+  } admin_order_t;
+
+  // Host memory copies of the CPU subsystem; RAM addresses count words of 8 bytes.
+  localparam int unsigned RAM_BYTES = roci_config_pkg::IS_WIDE ? 65536 : 32768;
+  localparam int unsigned RAM_WORDS = RAM_BYTES / 8;
+  typedef logic [$clog2(RAM_WORDS)-1:0] ram_addr_t;
+
+endpackage
+
+`default_nettype wire
