@@ -51,7 +51,21 @@ package cpu_pkg;
     roci_pkg::addr_t addr;           // of its 32 bytes
   } admin_place_t;
 
-  // What the firmware tells about one function. Always accepted.
+  // Registers of block `admin`, in the order of their addresses.
+  typedef enum logic [2:0] {
+    ADMIN_COMMAND_RING = 3'd0, ADMIN_COMPLETION_RING = 3'd1, ADMIN_RING_CONFIG = 3'd2,
+    ADMIN_CONTROL = 3'd3, ADMIN_STATUS = 3'd4, ADMIN_DOORBELL = 3'd5, ADMIN_CONSUMED = 3'd6,
+    ADMIN_NO_REGISTER = 3'd7
+  } admin_register_e;
+
+  // A host access to one of them.
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    admin_register_e which;
+    logic [63:0] data;               // writes
+  } admin_access_t;
+
+  // cpu -> host_admin_rings: what becomes of a function.
   typedef enum logic [2:0] {
     ADMIN_NONE = 3'd0,
     ADMIN_RELEASE = 3'd1,            // command taken over: the next may be fetched
