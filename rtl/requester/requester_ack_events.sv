@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// requester_ack_events: what the sending side of each QP has been told, as bounded per-QP state.
+//
+// One operation per cycle, whatever its source: acknowledge events of the peer, packets that left (UD
+// and UC: that is their acknowledgement) or were aborted, refused packets, timer reports, changes of
+// state. Each one updates the QP's event row (acknowledged PSN, pending cause to go back, failure that
+// waits for its turn) and queues the QP for the walker, which acts on the row. Nothing here waits
+// for the walker, for transmit or for completions (DESIGN rule 2).
+//
+// Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, and below a
+// packet that was refused here; others are ghosts and ignored. A NAK acknowledges what is below it. A
+// pending sequence, implied or RNR NAK always belongs to acked_psn: it dies when that advances.
+//
+// Does not: pop records, count retries, look at QP state.
+// Neighbours: host_dma_write, packet_header_build, packet_tx_decide, requester_packetizer,
+// context_timer → here → requester_ack_walker.
+`default_nettype none
+
+module requester_ack_events (
+  input  wire                           clk_i,
+  input  wire                           rst_i,
+
+  // always accepted
+  input  roci_pkg::sent_t               sent_i,        // how far each QP has ever gone
+  input  wire                           tx_done_valid_i,
+  input  roci_pkg::tx_done_t            tx_done_i,     // of requests and responses
+  input  roci_pkg::state_bcast_t        state_i,
+
+  input  wire                           ack_event_valid_i,
+  output logic                          ack_event_ready_o,
+  input  roci_pkg::ack_token_t          ack_event_i,
+  input  wire                           refused_valid_i,
+  output logic                          refused_ready_o,
+  input  roci_pkg::tx_refused_t         refused_i,
+  input  wire                           local_error_valid_i,
+  output logic                          local_error_ready_o,
+  input  roci_pkg::local_error_t        local_error_i,
+  input  wire                           report_valid_i,
+  output logic                          report_ready_o,
+  input  roci_pkg::timer_report_t       report_i,
+
+  // firmware starts a QP: PSN loaded, nothing outstanding
+  input  wire                           init_valid_i,
+  output logic                          init_ready_o,
+  input  roci_pkg::qp_t                 init_qp_i,
+  input  roci_pkg::psn_t                init_psn_i,
+  // type of each QP
+  input  wire                           type_write_i,
+  input  roci_pkg::qp_t                 type_qp_i,
+  input  roci_pkg::qp_type_e            type_i,
+
+  // walker: what it acted on; reads a QP's row and its next_psn, data one cycle later
+  input  wire                           clear_valid_i,
+  output logic                          clear_ready_o,
+  input  requester_pkg::ack_clear_t     clear_i,
+  input  roci_pkg::qp_t                 walk_qp_i,
+  output requester_pkg::ack_events_t    walk_events_o,
+  output roci_pkg::psn_t                walk_next_psn_o,
+
+  // QPs to walk, after their row is written; always accepted
+  output logic                          push_valid_o,
+  output roci_pkg::qp_t                 push_qp_o,
+
+  output logic                          ignored_o      // pulse: an event matched nothing outstanding
+);
+
+  localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
+
+  typedef requester_pkg::ack_events_t row_t;
+
+  typedef enum logic [2:0] {
+    OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE
+  } op_e;
+
+  typedef struct packed {
+    op_e op;
+    roci_pkg::qp_t qp;
+    roci_pkg::psn_t psn;
+    roci_pkg::psn_t trigger;                // PSN that must have been sent for psn to count
+    roci_pkg::ack_event_kind_e kind;        // OP_EVENT
+    roci_pkg::tx_fate_e fate;               // OP_TX_DONE
+    logic [4:0] rnr_code;
+    roci_pkg::sq_index_t wqe_index;         // OP_LOCAL, OP_TX_DONE
+    logic [6:0] status;                     // failures
+    logic [7:0] vendor_status;
+    requester_pkg::ack_clear_t clear;       // OP_CLEAR
+  } operation_t;
+
+  // ------------------------------------------------------------------------------ state
+  logic op_valid_q;
+  operation_t op_q;
+  logic push_valid_q;
+  roci_pkg::qp_t push_qp_q;
+  logic init_sent_q;                        // INIT: next_psn is written, the row is not yet
+  logic ignored_q;
+
+  // --------------------------------------------------------------------- stage 0: choice
+  logic op_valid;
+  operation_t op;
+  logic state_valid, state_ready, state_room;
+  roci_pkg::qp_t state_qp;
+  logic init_sent;
+
+  // State changes are rare and wait here for a free cycle.
+  common_fifo #(.WIDTH($bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
+    .clk_i, .rst_i,
+    .in_valid_i(state_i.valid), .in_ready_o(state_room), .in_i(state_i.qp),
+    .out_valid_o(state_valid), .out_ready_i(state_ready), .out_o(state_qp), .usage_o()
+  );
+
+  // Failures of the peer (wire.md 2.14), of the address check and of the bus, as completion status.
+  function automatic logic [14:0] nak_status(input logic [7:0] syndrome);
+    unique case (syndrome[4:0])
+      5'd1: return {7'(roci_hwif_pkg::CQE_STATUS_REM_INV_REQ_ERR),
+                    8'(roci_hwif_pkg::VENDOR_STATUS_NAK_INVALID_REQUEST)};
+      5'd2: return {7'(roci_hwif_pkg::CQE_STATUS_REM_ACCESS_ERR),
+                    8'(roci_hwif_pkg::VENDOR_STATUS_NAK_REMOTE_ACCESS)};
+      default: return {7'(roci_hwif_pkg::CQE_STATUS_REM_OP_ERR),
+                       8'(roci_hwif_pkg::VENDOR_STATUS_NAK_REMOTE_OPERATIONAL)};
+    endcase
+  endfunction
+
+  function automatic logic [14:0] xlat_status(input roci_pkg::xlat_status_e status);
+    unique case (status)
+      roci_pkg::XLAT_BAD_PD: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                     8'(roci_hwif_pkg::VENDOR_STATUS_KEY_PD)};
+      roci_pkg::XLAT_BAD_RIGHTS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_RIGHTS)};
+      roci_pkg::XLAT_BAD_BOUNDS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_BOUNDS)};
+      roci_pkg::XLAT_BUS_ERROR: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR),
+                                        8'(roci_hwif_pkg::VENDOR_STATUS_TABLE_BUS)};
+      default: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                       8'(roci_hwif_pkg::VENDOR_STATUS_KEY_INVALID)};
+    endcase
+  endfunction
+
+  always_comb begin
+    op = '0;
+    op_valid = 1'b1;
+    state_ready = 1'b0;
+    clear_ready_o = 1'b0;
+    report_ready_o = 1'b0;
+    refused_ready_o = 1'b0;
+    local_error_ready_o = 1'b0;
+    ack_event_ready_o = 1'b0;
+    init_ready_o = 1'b0;
+    // next_psn first: its write port belongs to sent_i
+    init_sent = init_valid_i && !init_sent_q && !sent_i.valid;
+
+    // Packets that left come at most every second cycle (two beats each), the others are rare:
+    // acknowledge events always get through.
+    if (tx_done_valid_i) begin
+      op.op = OP_TX_DONE;
+      op.qp = tx_done_i.qp;
+      op.psn = tx_done_i.psn;
+      op.trigger = tx_done_i.psn;
+      op.fate = tx_done_i.fate;
+      op.wqe_index = tx_done_i.wqe_index;
+      op.status = 7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR);
+      op.vendor_status = 8'(roci_hwif_pkg::VENDOR_STATUS_PAYLOAD_READ_BUS);
+      op_valid = tx_done_i.source == roci_pkg::TX_REQUEST;
+    end else if (clear_valid_i) begin
+      op.op = OP_CLEAR;
+      op.qp = clear_i.qp;
+      op.clear = clear_i;
+      clear_ready_o = 1'b1;
+    end else if (state_valid) begin
+      op.op = OP_STATE;
+      op.qp = state_qp;
+      state_ready = 1'b1;
+    end else if (init_valid_i && init_sent_q) begin
+      op.op = OP_INIT;
+      op.qp = init_qp_i;
+      op.psn = init_psn_i;
+      init_ready_o = 1'b1;
+    end else if (report_valid_i) begin
+      op.op = OP_TIMER;
+      op.qp = report_i.qp;
+      op.psn = report_i.oldest_psn;
+      report_ready_o = 1'b1;
+      op_valid = !report_i.is_rnr;
+    end else if (refused_valid_i) begin
+      op.op = OP_LOCAL;
+      op.qp = refused_i.qp;
+      op.psn = refused_i.psn;
+      op.wqe_index = refused_i.wqe_index;
+      {op.status, op.vendor_status} = xlat_status(refused_i.status);
+      refused_ready_o = 1'b1;
+    end else if (local_error_valid_i) begin
+      op.op = OP_LOCAL;
+      op.qp = local_error_i.qp;
+      op.psn = local_error_i.psn;
+      op.wqe_index = local_error_i.wqe_index;
+      op.status = local_error_i.status;
+      op.vendor_status = local_error_i.vendor_status;
+      local_error_ready_o = 1'b1;
+    end else begin
+      op.op = OP_EVENT;
+      op.qp = ack_event_i.qp;
+      op.kind = ack_event_i.ack_event.kind;
+      op.psn = ack_event_i.ack_event.psn;
+      op.trigger = ack_event_i.ack_event.kind == roci_pkg::ACK_EVENT_IMPLIED_NAK
+                   ? ack_event_i.ack_event.msn : ack_event_i.ack_event.psn;
+      op.rnr_code = ack_event_i.ack_event.syndrome[4:0];
+      {op.status, op.vendor_status} = nak_status(ack_event_i.ack_event.syndrome);
+      if (ack_event_i.ack_event.kind == roci_pkg::ACK_EVENT_LOCAL_ERROR) begin
+        op.status = ack_event_i.ack_event.syndrome[6:0];
+        op.vendor_status = ack_event_i.ack_event.msn[7:0];
+      end
+      if (ack_event_i.error && ack_event_i.ack_event.kind == roci_pkg::ACK_EVENT_READ) begin
+        // the data did not reach memory: the READ fails
+        op.kind = roci_pkg::ACK_EVENT_LOCAL_ERROR;
+        op.status = 7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR);
+        op.vendor_status = 8'(roci_hwif_pkg::VENDOR_STATUS_PAYLOAD_WRITE_BUS);
+      end
+      op_valid = ack_event_valid_i;
+      ack_event_ready_o = 1'b1;
+    end
+  end
+
+  // ---------------------------------------------------------------------- stage 1: row
+  row_t row, next;
+  roci_pkg::psn_t next_psn;
+  logic [1:0] qp_type;
+  roci_pkg::psn_t distance, trigger_distance, window, stop_distance;
+  logic in_window, fatal, accepted, ghost, row_write, push;
+  roci_pkg::psn_t new_acked;
+  requester_pkg::ack_pending_e new_pending;
+
+  always_comb begin
+    next = row;
+    push = 1'b0;
+    ghost = 1'b0;
+    accepted = 1'b0;
+    new_pending = requester_pkg::PENDING_NONE;
+
+    // acked_psn <= psn < next_psn, and below a packet that never left (24-bit distances, wire.md 2.1)
+    distance = op_q.psn - row.acked_psn;
+    trigger_distance = op_q.trigger - row.acked_psn;
+    window = next_psn - row.acked_psn;
+    stop_distance = row.local_psn - row.acked_psn;
+    in_window = distance < window && trigger_distance < window
+                && (!row.local_valid
+                    || (distance < stop_distance && trigger_distance < stop_distance));
+    fatal = row.pending == requester_pkg::PENDING_FATAL;
+    new_acked = op_q.psn;
+
+    unique case (op_q.op)
+      OP_EVENT: begin
+        accepted = in_window && !fatal;
+        ghost = !in_window;
+        unique case (op_q.kind)
+          roci_pkg::ACK_EVENT_ACK, roci_pkg::ACK_EVENT_READ: new_acked = op_q.psn + 24'd1;
+          roci_pkg::ACK_EVENT_NAK_SEQUENCE: new_pending = requester_pkg::PENDING_SEQUENCE;
+          roci_pkg::ACK_EVENT_IMPLIED_NAK: new_pending = requester_pkg::PENDING_IMPLIED;
+          roci_pkg::ACK_EVENT_RNR: new_pending = requester_pkg::PENDING_RNR;
+          default: new_pending = requester_pkg::PENDING_FATAL;
+        endcase
+      end
+
+      OP_TX_DONE: begin
+        // UD and UC: leaving is the acknowledgement (DESIGN 5.3)
+        accepted = op_q.fate == roci_pkg::TX_SENT && qp_type != roci_pkg::QPT_RC && in_window;
+        new_acked = op_q.psn + 24'd1;
+        if (op_q.fate == roci_pkg::TX_UNDERRUN && in_window) begin
+          next.underrun = 1'b1;
+          push = 1'b1;
+        end
+      end
+
+      OP_TIMER: begin
+        // void if the QP went on since, or if nothing is outstanding
+        if (distance == '0 && window != '0 && !fatal) begin
+          next.timer = 1'b1;
+          push = 1'b1;
+        end
+      end
+
+      OP_CLEAR: begin
+        if (op_q.clear.acked_psn == row.acked_psn && op_q.clear.pending == row.pending && !fatal) begin
+          next.pending = requester_pkg::PENDING_NONE;
+        end
+        next.timer = 1'b0;
+        next.underrun = 1'b0;
+        if (op_q.clear.failure) begin
+          next.local_valid = 1'b0;
+        end
+      end
+
+      OP_INIT: begin
+        next = '0;
+        next.acked_psn = op_q.psn;
+      end
+
+      OP_STATE: push = 1'b1;
+
+      default: ;
+    endcase
+
+    if (accepted) begin
+      push = 1'b1;
+      next.acked_psn = new_acked;
+      if (new_acked != row.acked_psn) begin
+        next.timer = 1'b0;
+        next.pending = new_pending;
+      end else if (row.pending == requester_pkg::PENDING_NONE
+                   || new_pending == requester_pkg::PENDING_RNR
+                   || new_pending == requester_pkg::PENDING_FATAL) begin
+        // RNR: not undermined by a sequence NAK for the same PSN (wire.md 2.3)
+        next.pending = new_pending;
+      end
+      if (new_pending == requester_pkg::PENDING_RNR) begin
+        next.rnr_code = op_q.rnr_code;
+      end
+      if (new_pending == requester_pkg::PENDING_FATAL) begin
+        next.local_valid = 1'b0;
+        next.status = op_q.status;
+        next.vendor_status = op_q.vendor_status;
+      end
+    end
+
+    // A packet or WQE of our own that cannot go out: the lowest PSN counts, it fails first.
+    if ((op_q.op == OP_LOCAL || (op_q.op == OP_TX_DONE && op_q.fate == roci_pkg::TX_BUS_ERROR))
+        && !fatal && !distance[23] && (!row.local_valid || distance < stop_distance)) begin
+      next.local_valid = 1'b1;
+      next.local_psn = op_q.psn;
+      next.local_index = op_q.wqe_index;
+      next.status = op_q.status;
+      next.vendor_status = op_q.vendor_status;
+      push = 1'b1;
+    end
+
+    row_write = op_valid_q && op_q.op != OP_STATE;
+  end
+
+  assign push_valid_o = push_valid_q;
+  assign push_qp_o = push_qp_q;
+  assign ignored_o = ignored_q;
+
+  always_ff @(posedge clk_i) begin
+    op_q <= op;
+    push_qp_q <= op_q.qp;
+    op_valid_q <= op_valid;
+    push_valid_q <= op_valid_q && push;
+    ignored_q <= op_valid_q && ghost;
+    init_sent_q <= init_valid_i && (init_sent_q || init_sent) && !init_ready_o;
+    if (rst_i) begin
+      op_valid_q <= 1'b0;
+      push_valid_q <= 1'b0;
+      ignored_q <= 1'b0;
+      init_sent_q <= 1'b0;
+    end
+  end
+
+  // --------------------------------------------------------------------------- tables
+  common_ram_sdp #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE(STYLE)) u_rows (
+    .clk_i, .we_i(row_write), .waddr_i(op_q.qp), .wdata_i(next),
+    .re_i(1'b1), .raddr_i(op.qp), .rdata_o(row)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE(STYLE)) u_rows_walk (
+    .clk_i, .we_i(row_write), .waddr_i(op_q.qp), .wdata_i(next),
+    .re_i(1'b1), .raddr_i(walk_qp_i), .rdata_o(walk_events_o)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(roci_pkg::psn_t)), .DEPTH(QPS), .STYLE(STYLE)) u_next_psn (
+    .clk_i, .we_i(sent_i.valid || init_sent),
+    .waddr_i(sent_i.valid ? sent_i.qp : init_qp_i),
+    .wdata_i(sent_i.valid ? sent_i.next_psn : init_psn_i),
+    .re_i(1'b1), .raddr_i(op.qp), .rdata_o(next_psn)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(roci_pkg::psn_t)), .DEPTH(QPS), .STYLE(STYLE)) u_next_psn_walk (
+    .clk_i, .we_i(sent_i.valid || init_sent),
+    .waddr_i(sent_i.valid ? sent_i.qp : init_qp_i),
+    .wdata_i(sent_i.valid ? sent_i.next_psn : init_psn_i),
+    .re_i(1'b1), .raddr_i(walk_qp_i), .rdata_o(walk_next_psn_o)
+  );
+
+  common_ram_sdp #(
+    .WIDTH($bits(roci_pkg::qp_type_e)), .DEPTH(QPS), .STYLE("distributed")
+  ) u_types (
+    .clk_i, .we_i(type_write_i), .waddr_i(type_qp_i), .wdata_i(type_i),
+    .re_i(1'b1), .raddr_i(op.qp), .rdata_o(qp_type)
+  );
+
+  // ------------------------------------------------------------------------ assertions
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      if (state_i.valid) assert (state_room);
+      // acked_psn never runs past what was sent
+      if (row_write && accepted) assert (next_psn - next.acked_psn <= window);
+    end
+  end
+
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Reference model of the sending side for the tests of requester_packetizer and its parts: send
+// work requests as the host writes them, and the packets that must come of them.
+//
+// Written from hwif/queues.toml and wire.md alone, in another way than the RTL: layouts byte by byte,
+// packets cut from the list of all bytes of a message. Does not model windows or the order of QPs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/harness.hpp"
+#include "roci_svstructs.hpp"
+
+namespace roci::test::send {
+
+namespace pkg = roci::sv::roci_pkg;
+
+using Block = std::array<std::uint8_t, 64>;
+
+// Opcodes of WQEs (queues.toml wr_opcode).
+enum Op : std::uint8_t {
+  kNop = 0x00, kSend = 0x01, kSendImm = 0x02, kSendInv = 0x03, kWrite = 0x04, kWriteImm = 0x05,
+  kRead = 0x08, kCmpSwap = 0x0c, kFetchAdd = 0x0d, kLocalInv = 0x10
+};
+
+// vendor_status of malformed WQEs (queues.toml).
+enum Vendor : std::uint8_t {
+  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadInline = 7
+};
+
+constexpr unsigned kMaxSgeRead = ROCI_CONFIG_WIDE ? 4 : 1;
+constexpr std::uint32_t kPsnMask = 0xffffff;
+
+struct Sge {
+  std::uint64_t va = 0;
+  std::uint32_t length = 0;
+  std::uint32_t lkey = 0;
+};
+
+/// One send work request.
+struct Wqe {
+  std::uint8_t op = kSend;
+  bool signaled = false, fence = false, solicited = false, inline_data = false;
+  unsigned blocks = 1;               // as written; 0 and more than 8 are malformed
+  unsigned sge_count = 0;            // as written
+  std::uint32_t imm = 0;
+  std::uint32_t length = 0;          // as written
+  std::uint64_t va = 0;
+  std::uint32_t rkey = 0;
+  std::vector<Sge> sges;
+
+  /// Blocks that SGEs or inline bytes need.
+  static unsigned blocks_for(unsigned sges) { return 1 + (sges > 2 ? (sges - 2 + 3) / 4 : 0); }
+  static unsigned blocks_for_inline(unsigned bytes) { return std::max(1u, (32 + bytes + 63) / 64); }
+
+  bool is_send() const { return op == kSend || op == kSendImm; }
+  bool is_write() const { return op == kWrite || op == kWriteImm; }
+  bool has_imm() const { return op == kSendImm || op == kWriteImm; }
+
+  /// The blocks as the host writes them; what is not defined is random.
+  std::vector<Block> to_blocks(Random& random, unsigned count) const {
+    std::vector<std::uint8_t> bytes = random.bytes(64 * static_cast<std::size_t>(count));
+    const auto put = [&](std::size_t at, std::uint64_t value, unsigned size) {
+      for (unsigned n = 0; n < size && at + n < bytes.size(); ++n) {
+        bytes[at + n] = static_cast<std::uint8_t>(value >> (8 * n));
+      }
+    };
+    put(0, op, 1);
+    put(1, signaled | fence << 1 | solicited << 2 | inline_data << 3, 1);
+    put(2, blocks | sge_count << 4, 1);
+    put(3, 0, 1);
+    put(4, imm, 4);
+    put(8, length, 4);
+    put(16, va, 8);
+    put(24, rkey, 4);
+    if (!inline_data) {
+      for (std::size_t n = 0; n < sges.size(); ++n) {
+        put(32 + 16 * n, sges[n].va, 8);
+        put(40 + 16 * n, sges[n].length, 4);
+        put(44 + 16 * n, sges[n].lkey, 4);
+      }
+    }
+    std::vector<Block> out(count);
+    for (unsigned n = 0; n < count; ++n) {
+      std::copy_n(bytes.begin() + 64 * n, 64, out[n].begin());
+    }
+    return out;
+  }
+
+  /// What is wrong with it on an RC queue pair, its blocks all being there.
+  Vendor verdict(unsigned line_index) const {
+    if (blocks == 0 || blocks + line_index % 8 > 8) return kBadBlocks;
+    if (op == kNop) return kFine;
+    if (!is_send() && !is_write() && op != kRead) return kBadOpcode;
+    if (inline_data) {
+      return op == kRead || length > 64 * blocks - 32 ? kBadInline : kFine;
+    }
+    if (32 + 16 * sge_count > 64 * blocks) return kBadBlocks;
+    if (op == kRead && sge_count > kMaxSgeRead) return kBadSgeCount;
+    if (length > 0x80000000u) return kBadLength;
+    std::uint64_t sum = 0;
+    for (const auto& s : sges) sum += s.length;
+    return sum == length ? kFine : kBadLength;
+  }
+};
+
+/// A random well-formed request with about `bytes` bytes of payload.
+inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
+  Wqe w;
+  static constexpr std::uint8_t kOps[] = {kSend, kSendImm, kWrite, kWriteImm, kRead, kWrite};
+  w.op = kOps[random.below(std::size(kOps))];
+  w.signaled = random.chance(0.5);
+  w.solicited = random.chance(0.5);
+  w.imm = static_cast<std::uint32_t>(random());
+  w.va = random();
+  w.rkey = static_cast<std::uint32_t>(random());
+  if (w.op != kRead && random.chance(0.2)) {
+    w.inline_data = true;
+    w.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(random.below(481), bytes + 64));
+    w.blocks = Wqe::blocks_for_inline(w.length);
+    return w;
+  }
+  const auto most = w.op == kRead ? kMaxSgeRead : 15;
+  w.sge_count = static_cast<unsigned>(random.chance(0.5) ? random.below(2) : random.below(most + 1));
+  if (bytes != 0 && w.sge_count == 0) w.sge_count = 1;
+  w.blocks = Wqe::blocks_for(w.sge_count);
+  std::uint64_t left = bytes;
+  for (unsigned n = 0; n < w.sge_count; ++n) {
+    Sge s;
+    s.va = random();
+    s.lkey = static_cast<std::uint32_t>(random());
+    const bool last = n + 1 == w.sge_count;
+    const auto part = last ? left : (random.chance(0.2) ? 0 : random.below(left + 1));
+    s.length = static_cast<std::uint32_t>(part);
+    left -= part;
+    w.sges.push_back(s);
+  }
+  w.length = static_cast<std::uint32_t>(bytes);
+  return w;
+}
+
+/// PSNs that a request takes (wire.md 2.1).
+inline std::uint32_t psn_count(const Wqe& w, std::uint32_t mtu) {
+  if (w.op == kNop) return 0;
+  return std::max(1u, static_cast<std::uint32_t>((std::uint64_t{w.length} + mtu - 1) / mtu));
+}
+
+/// a comes before b.
+inline bool psn_before(std::uint32_t a, std::uint32_t b) { return ((a - b) & 0x800000) != 0; }
+
+/// Static context of a QP.
+struct Context {
+  unsigned qp_type = 0, mtu_code = 3, fn = 0, pd = 0, max_rd_atomic = 8;
+  unsigned inflight_base = 0, inflight_log2 = 3, read_base = 0, read_log2 = 1;
+  std::uint32_t mtu() const { return 128u << mtu_code; }
+  std::uint64_t word0() const {
+    return qp_type | mtu_code << 4u | fn << 8u | std::uint64_t{pd} << 16u |
+           std::uint64_t{max_rd_atomic} << 32u;
+  }
+  std::uint64_t word1() const {
+    return inflight_base | inflight_log2 << 16u | std::uint64_t{read_base} << 32u |
+           std::uint64_t{read_log2} << 48u;
+  }
+};
+
+/// The packet of `w` with this PSN, its WQE beginning at first_psn; from there on to the end if it is
+/// a READ. `address` is the DMA address of its first block. AckReq for a byte cap of 2^window_log2.
+inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::uint32_t first_psn,
+                                          std::uint32_t psn, std::uint64_t address,
+                                          unsigned window_log2, const pkg::tx_desc_t& common) {
+  const std::uint32_t mtu = c.mtu();
+  const std::uint32_t number = (psn - first_psn) & kPsnMask;
+  const std::uint64_t offset = std::uint64_t{number} * mtu;
+  const std::uint64_t rest = w.length - offset;
+  const bool read = w.op == kRead;
+  const bool first = number == 0;
+  const bool last = read || rest <= mtu;
+  const std::uint64_t payload = read ? 0 : std::min<std::uint64_t>(rest, mtu);
+  pkg::tx_desc_t d = common;
+  d.source = static_cast<pkg::tx_source_e>(0);
+  d.fn = static_cast<decltype(d.fn)>(c.fn);
+  d.pd = static_cast<decltype(d.pd)>(c.pd);
+  // opcode: wire.md 1.4
+  if (read) {
+    d.opcode = 0x0c;
+  } else {
+    const unsigned base = w.is_send() ? 0x00 : 0x06;
+    if (first && last) d.opcode = static_cast<std::uint8_t>(base + 4 + w.has_imm());
+    else if (first) d.opcode = static_cast<std::uint8_t>(base);
+    else if (last) d.opcode = static_cast<std::uint8_t>(base + 2 + w.has_imm());
+    else d.opcode = static_cast<std::uint8_t>(base + 1);
+  }
+  d.psn = psn;
+  const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << window_log2) / mtu);
+  const std::uint64_t every = std::max<std::uint64_t>(1, std::min<std::uint64_t>(16, cap / 4));
+  d.ackreq = last || number % every == every - 1;
+  d.solicited = last && w.solicited && (w.is_send() || w.op == kWriteImm);
+  d.payload_length = static_cast<std::uint16_t>(payload);
+  d.va = w.va + (read ? offset : 0);
+  d.rkey = w.rkey;
+  d.dma_length = static_cast<std::uint32_t>(rest);
+  d.imm = w.imm;
+  d.syndrome = 0;
+  d.msn = 0;
+  std::vector<pkg::tx_item_t> items;
+  if (payload == 0) {
+    pkg::tx_item_t item{};
+    item.last = true;
+    item.desc = d;
+    items.push_back(item);
+    return items;
+  }
+  if (w.inline_data) {
+    pkg::tx_item_t item{};
+    item.has_piece = true;
+    item.piece.access = static_cast<pkg::access_e>(0);
+    item.piece.length = static_cast<std::uint32_t>(payload);
+    item.piece.va = address + 32 + offset;
+    items.push_back(item);
+  } else {
+    std::uint64_t at = 0;                          // of the SGE in the message
+    for (const auto& s : w.sges) {
+      const std::uint64_t from = std::max(at, offset);
+      const std::uint64_t to = std::min(at + s.length, offset + payload);
+      if (from < to) {
+        pkg::tx_item_t item{};
+        item.has_piece = true;
+        item.piece.access = static_cast<pkg::access_e>(1);
+        item.piece.key = s.lkey;
+        item.piece.length = static_cast<std::uint32_t>(to - from);
+        item.piece.va = s.va + (from - at);
+        items.push_back(item);
+      }
+      at += s.length;
+    }
+  }
+  for (auto& item : items) item.desc = d;
+  items.back().last = true;
+  return items;
+}
+
+}  // namespace roci::test::send
