@@ -464,7 +464,6 @@ package roci_pkg;
     logic ethertype;
     logic mac;
     logic vlan;
-    logic oversize;
   } rx_l2_drop_t;
 
   // Headers of a frame that passed FCS, Ethernet, GRH, BTH and ICRC checks (header_parse).
