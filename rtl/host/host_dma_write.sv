@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// host_dma_write: all writes to host memory, in one order with the tokens that wait for them
+// (DESIGN rule 4).
+//
+// Four levels ask: 0 host_scatter, 1 queue_cq_writer, 2 queue_eq_writer, 3 cpu. In each cycle one
+// request is granted, by priority 2, 1, 3, 0: a write becomes an AXI burst (two if it has more than
+// 256 beats) and an entry of the commit FIFO, a token only an entry. With has_token a write brings
+// its token along in its entry. Tokens come out when every write before them has its bus response.
+//
+// Data. A write is granted with its first data word, and its other words must follow without
+// waiting for anything but data_ready_o: levels 1 and 2 have them in registers, level 0 in the
+// packet buffer, and the copy engine of level 3 collects them first. So the write channel never
+// waits for another level or for a read. Tokens are granted also while the last burst of a request
+// runs.
+//
+// No circle: the head of the commit FIFO waits for the bus or for a reader of tokens; readers wait
+// for nothing below them (host_commit_fifo, host_commit_tokens); the bus limit WRITES counts
+// responses, not entries. Level 2 before 1 before 3 before 0, so what a token causes overtakes what
+// causes more tokens.
+//
+// Neighbours: as above; AXI4 AW, W, B with one ID. Token latency when idle: 3 cycles.
+`default_nettype none
+
+module host_dma_write #(
+  parameter int unsigned WRITES = roci_config_pkg::DMA_WRITES,    // bursts outstanding
+  parameter int unsigned ENTRIES = 2 * roci_config_pkg::DMA_WRITES   // of the commit FIFO
+) (
+  input  wire                                   clk_i,
+  input  wire                                   rst_i,
+
+  // requests and data of the levels
+  input  wire [3:0]                             req_valid_i,
+  output logic [3:0]                            req_ready_o,
+  input  wire roci_pkg::dma_write_req_t [3:0]   req_i,
+  input  wire [3:0]                             data_valid_i,
+  output logic [3:0]                            data_ready_o,
+  input  wire roci_pkg::write_beat_t [3:0]      data_i,
+
+  // completions that do not come from tokens (host_commit_fifo)
+  output logic                                  cqe_room_o,
+  input  wire                                   cqe_reserve_i,
+
+  input  wire roci_pkg::state_bcast_t           state_i,
+
+  // tokens out; one payload for all readers
+  output roci_pkg::token_t                      token_o,
+  output logic                                  completion_valid_o,
+  input  wire                                   completion_ready_i,
+  output logic                                  respond_valid_o,
+  input  wire                                   respond_ready_i,
+  output logic                                  ack_event_valid_o,
+  input  wire                                   ack_event_ready_i,
+  output logic                                  cqe_done_valid_o,
+  input  wire                                   cqe_done_ready_i,
+  output logic                                  eqe_done_valid_o,
+  input  wire                                   eqe_done_ready_i,
+  output logic                                  cpu_done_valid_o,
+  input  wire                                   cpu_done_ready_i,
+  output logic                                  end_valid_o,     // packet_end came out
+  output roci_pkg::colour_t                     end_colour_o,
+
+  // AXI4 write channels
+  output logic                                  axi_awvalid_o,
+  input  wire                                   axi_awready_i,
+  output roci_pkg::addr_t                       axi_awaddr_o,    // multiple of DATA_BYTES
+  output logic [7:0]                            axi_awlen_o,
+  output logic [2:0]                            axi_awsize_o,
+  output logic [1:0]                            axi_awburst_o,
+  output roci_pkg::fn_t                         axi_awuser_o,    // function = DMA domain
+  output logic                                  axi_wvalid_o,
+  input  wire                                   axi_wready_i,
+  output logic [roci_pkg::DATA_BITS-1:0]        axi_wdata_o,
+  output logic [roci_pkg::DATA_BYTES-1:0]       axi_wstrb_o,
+  output logic                                  axi_wlast_o,
+  input  wire                                   axi_bvalid_i,
+  output logic                                  axi_bready_o,    // constant 1
+  input  wire [1:0]                             axi_bresp_i,
+
+  // counters
+  output roci_pkg::packet_len_t                 count_bytes_o,   // of the write granted
+  output logic                                  count_error_o    // bad bus response
+);
+
+  localparam int unsigned LANE_BITS = roci_pkg::LANE_BITS;
+  localparam int unsigned WORD_BITS = 12 - LANE_BITS;      // word number within 4 KB
+  localparam int unsigned OUT_BITS = $clog2(WRITES + 1);
+
+  typedef struct packed {
+    logic [1:0] level;
+    logic has_token;
+    roci_pkg::token_t token;
+  } entry_t;
+
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    logic [7:0] len;
+    logic [63:LANE_BITS] word;           // address in bus words
+  } burst_t;
+
+  typedef struct packed {
+    logic last;
+    logic [roci_pkg::DATA_BYTES-1:0] strobe;
+    logic [roci_pkg::DATA_BITS-1:0] data;
+  } wword_t;
+
+  // A burst whose data is on its way, and the burst behind it of the same request.
+  logic busy_q;                          // words of the running burst are still to come
+  logic [1:0] level_q;
+  logic [7:0] left_q;                    // words after the next one
+  logic more_q;                          // another burst follows
+  burst_t more_burst_q;
+  entry_t more_entry_q;
+  logic [OUT_BITS-1:0] outstanding_q;
+
+  logic [3:0] room, wants, grant;
+  logic write_free, write, token_only, extra, start;
+  logic [1:0] level, word_level;
+  roci_pkg::dma_write_req_t req;
+  logic [WORD_BITS-1:0] first_word, last_word;
+  logic [8:0] beats;                     // words of the request - 1
+  logic split;
+  burst_t burst;
+  entry_t entry;
+  logic aw_ready, w_ready, word_take, b_take;
+  wword_t word;
+
+  // -------------------------------------------------------------------------------------- grants
+  assign write_free = !busy_q && aw_ready && w_ready && outstanding_q != OUT_BITS'(WRITES);
+
+  always_comb begin
+    for (int unsigned l = 0; l < 4; l++) begin
+      wants[l] = req_valid_i[l] && room[l] && !more_q
+                 && (req_i[l].is_token || (data_valid_i[l] && write_free));
+    end
+    grant = '0;
+    level = 2'd0;
+    if (wants[2]) begin
+      grant[2] = 1'b1;
+      level = 2'd2;
+    end else if (wants[1]) begin
+      grant[1] = 1'b1;
+      level = 2'd1;
+    end else if (wants[3]) begin
+      grant[3] = 1'b1;
+      level = 2'd3;
+    end else begin
+      grant[0] = wants[0];
+    end
+  end
+
+  assign req_ready_o = grant;
+  // The second burst of a long write follows before anything else is granted: a token accepted
+  // behind the write must not come out between its bursts.
+  assign extra = more_q && !busy_q && aw_ready && w_ready && outstanding_q != OUT_BITS'(WRITES)
+                 && data_valid_i[level_q];
+
+  always_comb begin
+    req = req_i[level];
+    write = grant != '0 && !req.is_token;
+    token_only = grant != '0 && req.is_token;
+    start = write || extra;
+
+    first_word = req.addr[11:LANE_BITS];
+    last_word = WORD_BITS'((13'(req.addr[11:0]) + req.length - 1'b1) >> LANE_BITS);
+    beats = 9'(last_word) - 9'(first_word);
+    split = beats[8];
+
+    burst = extra ? more_burst_q
+                  : '{fn: req.fn, len: split ? 8'hff : beats[7:0], word: req.addr[63:LANE_BITS]};
+
+    entry = '{level: level, has_token: req.is_token || (req.has_token && !split),
+              token: req.token};
+    if (!req.is_token) entry.token.qp = req.qp;
+    if (extra) entry = more_entry_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      busy_q <= burst.len != '0;
+      left_q <= burst.len - 1'b1;
+    end else if (word_take) begin
+      busy_q <= left_q != '0;
+      left_q <= left_q - 1'b1;
+    end
+    if (write) begin
+      level_q <= level;
+      more_q <= split;
+      more_entry_q <= '{level: level, has_token: req.has_token, token: req.token};
+      more_entry_q.token.qp <= req.qp;
+      more_burst_q <= '{fn: req.fn, len: beats[7:0], word: req.addr[63:LANE_BITS]
+                        + (64-LANE_BITS)'(256)};
+    end else if (extra) begin
+      more_q <= 1'b0;
+    end
+    outstanding_q <= outstanding_q + OUT_BITS'(start) - OUT_BITS'(b_take);
+    if (rst_i) begin
+      busy_q <= 1'b0;
+      more_q <= 1'b0;
+      outstanding_q <= '0;
+    end
+  end
+
+  // ---------------------------------------------------------------------------------- AW, W and B
+  common_skid #(.WIDTH($bits(burst_t))) u_aw (
+    .clk_i, .rst_i, .in_valid_i(start), .in_ready_o(aw_ready), .in_i(burst),
+    .out_valid_o(axi_awvalid_o), .out_ready_i(axi_awready_i),
+    .out_o({axi_awuser_o, axi_awlen_o, axi_awaddr_o[63:LANE_BITS]})
+  );
+  assign axi_awaddr_o[LANE_BITS-1:0] = '0;
+  assign axi_awsize_o = 3'(LANE_BITS);
+  assign axi_awburst_o = 2'b01;
+
+  assign word_level = busy_q || more_q ? level_q : level;
+  assign word_take = start || (busy_q && w_ready && data_valid_i[level_q]);
+  assign word = '{last: start ? burst.len == '0 : left_q == '0,
+                  strobe: data_i[word_level].strobe, data: data_i[word_level].data};
+
+  always_comb begin
+    data_ready_o = '0;
+    data_ready_o[word_level] = word_take;
+  end
+
+  common_skid #(.WIDTH($bits(wword_t))) u_w (
+    .clk_i, .rst_i, .in_valid_i(word_take), .in_ready_o(w_ready), .in_i(word),
+    .out_valid_o(axi_wvalid_o), .out_ready_i(axi_wready_i),
+    .out_o({axi_wlast_o, axi_wstrb_o, axi_wdata_o})
+  );
+
+  assign axi_bready_o = 1'b1;
+  assign b_take = axi_bvalid_i;
+  assign count_bytes_o = write ? req.length : '0;
+  assign count_error_o = b_take && axi_bresp_i[1];
+
+  // -------------------------------------------------------------------------------------- commit
+  entry_t out_entry;
+  logic [$bits(entry_t)-1:0] out_entry_bits;
+  logic out_valid, out_ready, out_write, out_failed;
+
+  host_commit_fifo #(.WIDTH($bits(entry_t)), .DEPTH(ENTRIES)) u_commit (
+    .clk_i, .rst_i, .room_o(room), .cqe_room_o, .cqe_reserve_i,
+    .push_valid_i(start || token_only), .push_level_i(entry.level), .push_extra_i(extra),
+    .push_write_i(start),
+    .push_completion_i(entry.has_token && entry.token.kind == roci_pkg::TOKEN_COMPLETION),
+    .push_i(entry),
+    .b_valid_i(b_take), .b_error_i(axi_bresp_i[1]),
+    .out_valid_o(out_valid), .out_ready_i(out_ready), .out_write_o(out_write),
+    .out_failed_o(out_failed), .out_o(out_entry_bits)
+  );
+
+  assign out_entry = entry_t'(out_entry_bits);
+
+  host_commit_tokens u_tokens (
+    .clk_i, .rst_i,
+    .entry_valid_i(out_valid), .entry_ready_o(out_ready), .entry_write_i(out_write),
+    .entry_failed_i(out_failed), .entry_level_i(out_entry.level),
+    .entry_has_token_i(out_entry.has_token), .entry_token_i(out_entry.token), .state_i,
+    .token_o, .completion_valid_o, .completion_ready_i, .respond_valid_o, .respond_ready_i,
+    .ack_event_valid_o, .ack_event_ready_i, .cqe_done_valid_o, .cqe_done_ready_i,
+    .eqe_done_valid_o, .eqe_done_ready_i, .cpu_done_valid_o, .cpu_done_ready_i,
+    .end_valid_o, .end_colour_o
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      if (write) begin
+        assert (req.length != '0 && 14'(req.addr[11:0]) + 14'(req.length) <= 14'd4096)
+        else $error("host_dma_write: bad length, or the write crosses 4 KB");
+        assert (!req.has_token || req.token.qp == req.qp)
+        else $error("host_dma_write: a write and its token belong to different QPs");
+      end
+      // A word is the last of its request exactly when its last burst ends.
+      if (word_take) begin
+        assert (data_i[word_level].last
+                == (word.last && !(busy_q || extra ? more_q && !extra : split)))
+        else $error("host_dma_write: data and length differ");
+      end
+      if (b_take) assert (outstanding_q != '0);
+    end
+  end
+
+endmodule
+
+`default_nettype wire
