@@ -140,6 +140,20 @@ package roci_pkg;
     addr_t addr;
   } xlat_rsp_t;
 
+  // mr_check -> mtt_cache: a request whose key was looked up, in request order per client.
+  typedef struct packed {
+    xlat_status_e status;
+    logic check_only;
+    logic paged;                     // addr is the position in the region's pages, else a DMA address
+    fn_t fn;
+    packet_len_t length;
+    addr_t addr;
+    logic [4:0] page_shift;
+    mr_t mr;
+    logic [7:0] incarnation;
+    addr_t table_address;            // a multiple of 64
+  } mr_checked_t;
+
   // ------------------------------------------------------------------------------- DMA reads
   typedef struct packed {
     fn_t fn;
@@ -544,6 +558,7 @@ package roci_pkg;
 
   // ack -> cq_writer: a completion of the send queue.
   typedef struct packed {
+    colour_t colour;                 // of the walk: held until the CQE is in memory
     qp_t qp;
     completion_t completion;
   } sq_completion_t;
