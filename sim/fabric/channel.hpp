@@ -118,10 +118,8 @@ class Channel {
   /// Every delivery is later than the beat or frame that causes it by at least this many cycles.
   uint64_t lookahead() const { return uint64_t{config_.latency} + 1; }
 
-  /// Something to take.
-  bool has_deliveries() const { return !deliveries_.empty(); }
-  /// Beats since the last call, in order; they are moved out.
-  std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
+  /// Beats since the last call, in order; the caller moves them out and clears the list.
+  std::vector<Delivery>& deliveries() { return deliveries_; }
   /// Frames sent since the last call; empty unless log_sent(true).
   std::vector<SentFrame> take_sent() { return std::exchange(sent_, {}); }
   void log_sent(bool yes) { log_sent_ = yes; }

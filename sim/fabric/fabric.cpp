@@ -105,7 +105,7 @@ void Fabric::exchange() {
 void Fabric::collect(size_t channel) {
   const bool to_switch = switched_ && channel % 2 == 0;
   const size_t port = switched_ ? channel / 2 : 1 - channel;  // where its deliveries arrive
-  for (Delivery& delivery : channels_[channel]->take_deliveries()) {
+  for (Delivery& delivery : channels_[channel]->deliveries()) {
     if (delivery.frame && to_switch) {
       arrivals_.push_back({delivery.cycle, port, delivery.frame});
     } else if (delivery.frame && !taps_.empty()) {
@@ -119,6 +119,7 @@ void Fabric::collect(size_t channel) {
     }
     if (!to_switch) ports_[port]->inbox_.push_back(std::move(delivery));
   }
+  channels_[channel]->deliveries().clear();
   for (const SentFrame& sent : channels_[channel]->take_sent()) {
     const bool entry = !switched_ || to_switch;
     // Behind the switch only a loss is news: everything else is seen when it is received.
@@ -179,7 +180,7 @@ uint64_t Fabric::next_event_cycle() const {
     if (port->refused_) next = cycle_;
   }
   for (const auto& channel : channels_) {
-    if (channel->in_frame() || channel->has_deliveries()) next = cycle_;
+    if (channel->in_frame() || !channel->deliveries().empty()) next = cycle_;
     if (const auto deadline = channel->deadline_cycle()) next = std::min(next, *deadline);
   }
   for (const Arrival& arrival : arrivals_) next = std::min(next, arrival.cycle);

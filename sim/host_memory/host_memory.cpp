@@ -30,6 +30,15 @@ enum Stream : unsigned {
   kInterleave,
 };
 
+template <typename Burst>
+std::unique_ptr<Burst> take_spare(std::vector<std::unique_ptr<Burst>>& spares) {
+  if (spares.empty()) return std::make_unique<Burst>();
+  std::unique_ptr<Burst> burst = std::move(spares.back());
+  spares.pop_back();
+  burst->recycle();
+  return burst;
+}
+
 std::string hex(uint64_t value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
@@ -55,18 +64,21 @@ uint64_t HostMemory::bits(unsigned stream, uint64_t counter) const {
   return draw(config_.seed, stream, counter);
 }
 
+bool HostMemory::happens(double probability, unsigned stream, uint64_t counter) const {
+  return probability > 0 && chance(probability, bits(stream, counter));
+}
+
 bool HostMemory::ar_ready() const {
-  return reads_.size() < config_.max_reads && !chance(config_.stall_ar, bits(kStallAr, cycle_));
+  return reads_.size() < config_.max_reads && !happens(config_.stall_ar, kStallAr, cycle_);
 }
 
 bool HostMemory::aw_ready() const {
   return writes_.size() + addresses_.size() < config_.max_writes &&
-         !chance(config_.stall_aw, bits(kStallAw, cycle_));
+         !happens(config_.stall_aw, kStallAw, cycle_);
 }
 
 bool HostMemory::w_ready() const {
-  return early_.size() < config_.early_write_beats &&
-         !chance(config_.stall_w, bits(kStallW, cycle_));
+  return early_.size() < config_.early_write_beats && !happens(config_.stall_w, kStallW, cycle_);
 }
 
 void HostMemory::fail(const char* channel, const std::string& what) const {
@@ -132,7 +144,7 @@ void HostMemory::step(const AxiMaster& master) {
 }
 
 void HostMemory::accept_read(const AxiAddress& ar) {
-  auto burst = std::make_unique<ReadBurst>();
+  auto burst = take_spare(spare_reads_);
   burst->ar = ar;
   burst->number = counters_.reads++;
   burst->ready_cycle = cycle_ + config_.read_latency +
@@ -147,9 +159,8 @@ void HostMemory::accept_write_beat() {
   early_.pop_front();
   const AxiAddress& aw = addresses_.front();
   if (!filling_) {
-    filling_ = std::make_unique<WriteBurst>();
+    filling_ = take_spare(spare_writes_);
     filling_->aw = aw;
-    filling_->data.reserve(burst_bytes(aw));
   }
   const size_t offset = filling_->data.size();
   const bool last = offset + config_.data_bytes == burst_bytes(aw);
@@ -181,8 +192,13 @@ void HostMemory::finish_write() {
   burst.ready_cycle = cycle_ + config_.write_latency +
                       below(uint64_t{config_.write_jitter} + 1, bits(kWriteJitter, burst.number));
   // Responses of one ID keep their order; so a late one holds up those behind it.
-  for (const auto& other : writes_) {
-    if (!config_.reorder || other->aw.id == burst.aw.id) {
+  if (!config_.reorder) {
+    if (!writes_.empty()) {
+      burst.ready_cycle = std::max(burst.ready_cycle, writes_.back()->ready_cycle);
+    }
+  } else {
+    for (const auto& other : writes_) {
+      if (other->aw.id != burst.aw.id) continue;
       burst.ready_cycle = std::max(burst.ready_cycle, other->ready_cycle);
     }
   }
@@ -211,23 +227,23 @@ void HostMemory::finish_write() {
   writes_.push_back(std::move(filling_));
 }
 
-// Everything whose time has come: writes before reads, each in the order of acceptance.
+// The bursts whose time has come, in the order of acceptance.
+template <typename Burst>
+void HostMemory::take_due(Due<Burst>& queue, std::vector<Burst*>& due) {
+  due.clear();
+  while (!queue.empty() && queue.top().first <= cycle_) {
+    due.push_back(queue.top().second);
+    queue.pop();
+  }
+  std::ranges::sort(due, {}, &Burst::number);
+}
+
+// Writes before reads.
 void HostMemory::touch_memory() {
-  auto take_due = [this](auto& queue) {
-    std::vector<std::remove_reference_t<decltype(queue.top().second)>> due;
-    while (!queue.empty() && queue.top().first <= cycle_) {
-      due.push_back(queue.top().second);
-      queue.pop();
-    }
-    std::ranges::sort(due, {}, [](const auto* burst) { return burst->number; });
-    return due;
-  };
-  if (!stores_due_.empty()) {
-    for (WriteBurst* burst : take_due(stores_due_)) store(*burst);
-  }
-  if (!reads_due_.empty()) {
-    for (ReadBurst* burst : take_due(reads_due_)) sample(*burst);
-  }
+  take_due(stores_due_, due_writes_);
+  for (WriteBurst* burst : due_writes_) store(*burst);
+  take_due(reads_due_, due_reads_);
+  for (ReadBurst* burst : due_reads_) sample(*burst);
 }
 
 bool HostMemory::hits_error_range(const AxiAddress& address, bool write) const {
@@ -243,8 +259,7 @@ void HostMemory::sample(ReadBurst& burst) {
   const size_t skipped = burst.ar.addr - aligned(burst.ar);
   burst.data.assign(burst_bytes(burst.ar), kPoison);
   const auto wanted = std::span(burst.data).subspan(skipped);
-  if (hits_error_range(burst.ar, false) ||
-      chance(config_.read_error, bits(kReadError, burst.number))) {
+  if (hits_error_range(burst.ar, false) || happens(config_.read_error, kReadError, burst.number)) {
     burst.resp = AxiResp::slverr;
   } else if (!target_.read(burst.ar.user, burst.ar.addr, wanted)) {
     burst.resp = AxiResp::decerr;
@@ -263,8 +278,8 @@ void HostMemory::sample(ReadBurst& burst) {
 }
 
 void HostMemory::store(WriteBurst& burst) {
-  const bool fails = hits_error_range(burst.aw, true) ||
-                     chance(config_.write_error, bits(kWriteError, burst.number));
+  const bool fails =
+      hits_error_range(burst.aw, true) || happens(config_.write_error, kWriteError, burst.number);
   if (fails) burst.resp = AxiResp::slverr;
   // Runs of enabled bytes, across beats.
   const size_t width = config_.data_bytes;
@@ -319,9 +334,9 @@ HostMemory::ReadBurst* HostMemory::choose_read() const {
 }
 
 void HostMemory::offer_read() {
-  if (r_ || reads_.empty() || chance(config_.stall_r, bits(kStallR, cycle_))) return;
+  if (r_ || reads_.empty() || happens(config_.stall_r, kStallR, cycle_)) return;
   if (current_read_ != nullptr && config_.reorder &&
-      chance(config_.interleave, bits(kInterleave, counters_.read_beats))) {
+      happens(config_.interleave, kInterleave, counters_.read_beats)) {
     current_read_ = nullptr;
   }
   if (current_read_ == nullptr) current_read_ = choose_read();
@@ -337,25 +352,27 @@ void HostMemory::offer_read() {
   ++burst.next_beat;
   ++counters_.read_beats;
   if (beat.last) {
-    reads_.erase(std::ranges::find(reads_, &burst, &std::unique_ptr<ReadBurst>::get));
+    const auto done = std::ranges::find(reads_, &burst, &std::unique_ptr<ReadBurst>::get);
+    spare_reads_.push_back(std::move(*done));
+    reads_.erase(done);
     current_read_ = nullptr;
   }
 }
 
 void HostMemory::offer_response() {
-  if (b_ || writes_.empty() || chance(config_.stall_b, bits(kStallB, cycle_))) return;
-  std::vector<uint16_t> ids;
+  if (b_ || writes_.empty() || happens(config_.stall_b, kStallB, cycle_)) return;
+  std::vector<uint16_t> ids;  // whose oldest burst is not answered
   for (auto burst = writes_.begin(); burst != writes_.end(); ++burst) {
     const uint16_t id = (*burst)->aw.id;
-    if (std::ranges::find(ids, id) == ids.end()) {
-      ids.push_back(id);
-      if ((*burst)->stored && (*burst)->ready_cycle <= cycle_) {
-        b_ = AxiWriteResponse{id, (*burst)->resp};
-        writes_.erase(burst);
-        return;
-      }
+    const bool oldest = std::ranges::find(ids, id) == ids.end();
+    if (oldest && (*burst)->stored && (*burst)->ready_cycle <= cycle_) {
+      b_ = AxiWriteResponse{id, (*burst)->resp};
+      spare_writes_.push_back(std::move(*burst));
+      writes_.erase(burst);
+      return;
     }
     if (!config_.reorder) return;
+    if (oldest) ids.push_back(id);
   }
 }
 

@@ -115,6 +115,13 @@ class HostMemory {
     unsigned next_beat = 0;
     AxiResp resp = AxiResp::okay;
     std::vector<uint8_t> data;  // whole beats
+
+    // Fresh again, but for the buffer.
+    void recycle() {
+      sampled = false;
+      next_beat = 0;
+      resp = AxiResp::okay;
+    }
   };
   struct WriteBurst {
     AxiAddress aw;
@@ -125,6 +132,13 @@ class HostMemory {
     AxiResp resp = AxiResp::okay;
     std::vector<uint8_t> data;
     std::vector<uint64_t> strobes;  // one per beat
+
+    void recycle() {
+      stored = false;
+      resp = AxiResp::okay;
+      data.clear();
+      strobes.clear();
+    }
   };
   struct ErrorRange {
     uint64_t addr;
@@ -142,6 +156,7 @@ class HostMemory {
   void check_stable(const char* channel, std::optional<T>& waiting, bool valid, const T& now,
                     bool ready) const;
   uint64_t bits(unsigned stream, uint64_t counter) const;
+  bool happens(double probability, unsigned stream, uint64_t counter) const;
   bool hits_error_range(const AxiAddress& address, bool write) const;
   uint64_t aligned(const AxiAddress& address) const {
     return address.addr & ~uint64_t{config_.data_bytes - 1};
@@ -154,6 +169,8 @@ class HostMemory {
   void accept_write_beat();
   void finish_write();
   void touch_memory();
+  template <typename Burst>
+  void take_due(Due<Burst>& queue, std::vector<Burst*>& due);
   void sample(ReadBurst& burst);
   void store(WriteBurst& burst);
   void store_run(WriteBurst& burst, size_t begin, size_t end, bool fails);
@@ -177,6 +194,12 @@ class HostMemory {
   std::unique_ptr<WriteBurst> filling_;
   std::deque<std::unique_ptr<WriteBurst>> writes_;  // complete, B not taken
   Due<WriteBurst> stores_due_;
+
+  // Reused: their buffers, every cycle.
+  std::vector<std::unique_ptr<ReadBurst>> spare_reads_;
+  std::vector<std::unique_ptr<WriteBurst>> spare_writes_;
+  std::vector<ReadBurst*> due_reads_;
+  std::vector<WriteBurst*> due_writes_;
 
   std::optional<AxiRead> r_;
   std::optional<AxiWriteResponse> b_;
