@@ -60,18 +60,13 @@ module context_qp_state #(
     roci_pkg::qpn_t qpn;
   } identity_t;
 
-  // RESET is 0, so a cleared table is a table of QPs in RESET.
-  logic [2:0] state_mem[QPS];
-  identity_t identity_mem[QPS];
-
-  logic clearing_q;
-  roci_pkg::qp_t clear_q;
-
   // Stage 0 chooses, stage 1 has read, decides and writes. While stage 1 is busy stage 0 waits, so a
   // row is never read before the change in front of it is written.
   operation_t op0, op1_q;
-  logic [2:0] read_state_q;
-  identity_t read_identity_q;
+  logic [2:0] read_state;
+  identity_t read_identity;
+  logic [$bits(identity_t)-1:0] identity_bits;
+  identity_t identity_in;
 
   logic stage1_done;
   logic stage0_free;
@@ -83,11 +78,10 @@ module context_qp_state #(
   logic source_found;
   logic [SOURCE_BITS-1:0] source;
 
-  assign ready_o = !clearing_q;
   assign ctx_selected = ctx_i.valid && !ctx_o.done && !(op1_q.valid && op1_q.is_ctx)
                         && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_STATE;
-  assign identity_write = ctx_selected && ctx_i.write && ctx_i.word[0];
-  assign stage0_free = !clearing_q && !op1_q.valid;
+  assign identity_write = ctx_selected && stage0_free && ctx_i.write && ctx_i.word[0];
+  assign stage0_free = ready_o && !op1_q.valid;
 
   // round robin over the sources that ask
   always_comb begin
@@ -126,15 +120,15 @@ module context_qp_state #(
   end
 
   always_comb begin
-    changes = (op1_q.is_write || !op1_q.is_ctx) && op1_q.from[read_state_q];
+    changes = (op1_q.is_write || !op1_q.is_ctx) && op1_q.from[read_state];
     wants_event = op1_q.valid && changes && op1_q.event_valid;
     stage1_done = op1_q.valid && (!wants_event || event_ready_i);
 
     event_valid_o = wants_event;
     event_o = '0;
-    event_o.fn = read_identity_q.fn;
+    event_o.fn = read_identity.fn;
     event_o.event_type = op1_q.event_type;
-    event_o.object = read_identity_q.qpn;
+    event_o.object = read_identity.qpn;
 
     // the broadcast leaves with the write
     state_o.valid = stage1_done && changes;
@@ -142,35 +136,27 @@ module context_qp_state #(
     state_o.state = op1_q.target;
   end
 
-  always_ff @(posedge clk_i) begin
-    if (clearing_q) begin
-      state_mem[clear_q] <= 3'd0;
-    end else if (state_o.valid) begin
-      state_mem[op1_q.qp] <= op1_q.target;
-    end
-    if (identity_write) begin
-      identity_mem[roci_pkg::qp_t'(ctx_i.index)] <=
-          '{fn: roci_pkg::fn_t'(ctx_i.wdata[39:32]), qpn: ctx_i.wdata[23:0]};
-    end
-    if (stage0_free) begin
-      read_state_q <= state_mem[op0.qp];
-      read_identity_q <= identity_mem[op0.qp];
-    end
-  end
+  // RESET is 0, so a cleared table is a table of QPs in RESET
+  common_ram_cleared #(.WIDTH(3), .DEPTH(QPS)) u_states (
+    .clk_i, .rst_i, .ready_o,
+    .we_i(state_o.valid), .waddr_i(op1_q.qp), .wdata_i(op1_q.target),
+    .re_i(stage0_free), .raddr_i(op0.qp), .rdata_o(read_state)
+  );
+
+  assign identity_in = '{fn: roci_pkg::fn_t'(ctx_i.wdata[39:32]), qpn: ctx_i.wdata[23:0]};
+  common_ram_sdp #(.WIDTH($bits(identity_t)), .DEPTH(QPS)) u_identities (
+    .clk_i,
+    .we_i(identity_write), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i(identity_in),
+    .re_i(stage0_free), .raddr_i(op0.qp), .rdata_o(identity_bits)
+  );
+  assign read_identity = identity_t'(identity_bits);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
-      clearing_q <= 1'b1;
-      clear_q <= '0;
       op1_q <= '0;
       turn_q <= '0;
       ctx_o <= '0;
     end else begin
-      clear_q <= clear_q + 1'b1;
-      if (clear_q == '1) begin
-        clearing_q <= 1'b0;
-      end
-
       if (stage0_free) begin
         op1_q <= op0;
         if (op0.valid && !op0.is_ctx) begin
@@ -181,7 +167,7 @@ module context_qp_state #(
       end
 
       ctx_o.done <= stage1_done && op1_q.is_ctx;
-      ctx_o.rdata <= (stage1_done && op1_q.is_ctx) ? 64'(read_state_q) : '0;
+      ctx_o.rdata <= (stage1_done && op1_q.is_ctx) ? 64'(read_state) : '0;
     end
   end
 

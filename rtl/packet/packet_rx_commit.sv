@@ -113,12 +113,8 @@ module packet_rx_commit #(
   );
 
   // ------------------------------------------------------------------------------ the item in front
-  logic void_mem[QPS];
-  logic clearing_q;
-  roci_pkg::qp_t clear_q;
-
   waiting_t waiting, item_q;
-  logic item_valid_q, void_q;
+  logic item_valid_q, is_void;
   logic item_finished;
   logic bad_q;                                    // an earlier piece of this packet failed
 
@@ -143,13 +139,12 @@ module packet_rx_commit #(
   verdict_t verdict_in, verdict;
   logic [$bits(verdict_t)-1:0] verdict_bits;
 
-  assign ready_o = !clearing_q;
   assign waiting = waiting_t'(waiting_bits);
   assign waiting_ready = !item_valid_q || item_finished;
   assign reset_now = state_i.valid && state_i.state == roci_pkg::QPS_RESET;
 
   always_comb begin
-    dead = item_q.dispatcher_drop || void_q;
+    dead = item_q.dispatcher_drop || is_void;
     piece_bad = item_q.item.has_piece && answer_i.status != roci_pkg::XLAT_OK;
     packet_bad = bad_q || piece_bad;
     packet_end = item_valid_q && item_q.item.last
@@ -186,32 +181,25 @@ module packet_rx_commit #(
     verdict_in.end_info = item_q.item.end_info;
   end
 
+  // a row written in the cycle in which it is read comes out new
+  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS)) u_void (
+    .clk_i, .rst_i, .ready_o,
+    .we_i(reset_now || void_write), .waddr_i(reset_now ? state_i.qp : item_q.item.qp),
+    .wdata_i(!reset_now),
+    .re_i(waiting_ready), .raddr_i(waiting.item.qp), .rdata_o(is_void)
+  );
+
   always_ff @(posedge clk_i) begin
-    if (clearing_q) begin
-      void_mem[clear_q] <= 1'b0;
-    end else if (reset_now) begin
-      void_mem[state_i.qp] <= 1'b0;
-    end else if (void_write) begin
-      void_mem[item_q.item.qp] <= 1'b1;
-    end
     if (waiting_ready) begin
       item_q <= waiting;
-      void_q <= void_mem[waiting.item.qp]
-                || (void_write && waiting.item.qp == item_q.item.qp);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
-      clearing_q <= 1'b1;
-      clear_q <= '0;
       item_valid_q <= 1'b0;
       bad_q <= 1'b0;
     end else begin
-      clear_q <= clear_q + 1'b1;
-      if (clear_q == '1) begin
-        clearing_q <= 1'b0;
-      end
       if (waiting_ready) begin
         item_valid_q <= waiting_valid;
       end

@@ -100,13 +100,9 @@ module packet_tx_decide #(
 
   // ------------------------------------------------------------ poison row of the item in front
   // One item in hand with its poison row read; `item_q` is replaced when it is finished.
-  poison_t poison_mem[POISON_ROWS];
-  logic clearing_q;
-  poison_index_t clear_q;
-
   logic item_valid_q;
   waiting_t item_q;
-  poison_t poison_q;
+  poison_t poison;                   // row of item_q
   logic item_finished;
 
   logic bad_q;                       // an earlier piece of this packet failed
@@ -125,7 +121,6 @@ module packet_tx_decide #(
   logic reset_now, poison_write;
   poison_index_t reset_index_request, reset_index_response;
 
-  assign ready_o = !clearing_q;
   assign waiting = waiting_t'(waiting_bits);
   assign waiting_index = {waiting.desc.source, waiting.desc.qp};
   assign item_index = {item_q.desc.source, item_q.desc.qp};
@@ -140,8 +135,8 @@ module packet_tx_decide #(
   always_comb begin
     // wire.md 1.4: ACKNOWLEDGE of RC is 0x11
     is_acknowledge = item_q.desc.source == roci_pkg::TX_RESPONSE && item_q.desc.opcode == 8'h11;
-    poisoned = poison_q.valid && !is_acknowledge
-               && !(24'(item_q.desc.psn - poison_q.psn) >> 23 != 24'd0);
+    poisoned = poison.valid && !is_acknowledge
+               && !(24'(item_q.desc.psn - poison.psn) >> 23 != 24'd0);
 
     piece_bad = item_q.has_piece && answer_i.status != roci_pkg::XLAT_OK;
     packet_bad = bad_q || piece_bad;
@@ -177,24 +172,27 @@ module packet_tx_decide #(
   assign reset_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
   assign reset_index_response = {roci_pkg::TX_RESPONSE, reset_qp_q};
 
+  poison_index_t poison_waddr;
+  poison_t poison_wdata;
+  logic [$bits(poison_t)-1:0] poison_bits;
+
+  always_comb begin
+    poison_waddr = reset_pending_q ? reset_index_response
+                 : reset_now ? reset_index_request : item_index;
+    poison_wdata = reset_now ? '0 : '{valid: 1'b1, psn: item_q.desc.psn};
+  end
+
+  // a row written in the cycle in which it is read comes out new
+  common_ram_cleared #(.WIDTH($bits(poison_t)), .DEPTH(POISON_ROWS)) u_poison (
+    .clk_i, .rst_i, .ready_o,
+    .we_i(reset_now || poison_write), .waddr_i(poison_waddr), .wdata_i(poison_wdata),
+    .re_i(waiting_ready), .raddr_i(waiting_index), .rdata_o(poison_bits)
+  );
+  assign poison = poison_t'(poison_bits);
+
   always_ff @(posedge clk_i) begin
-    if (clearing_q) begin
-      poison_mem[clear_q] <= '0;
-    end else if (reset_pending_q) begin
-      poison_mem[reset_index_response] <= '0;
-    end else if (reset_now) begin
-      poison_mem[reset_index_request] <= '0;
-    end else if (poison_write) begin
-      poison_mem[item_index] <= '{valid: 1'b1, psn: item_q.desc.psn};
-    end
     if (waiting_ready) begin
       item_q <= waiting;
-      // a row written in this very cycle is forwarded
-      if (poison_write && waiting_index == item_index) begin
-        poison_q <= '{valid: 1'b1, psn: item_q.desc.psn};
-      end else begin
-        poison_q <= poison_mem[waiting_index];
-      end
     end
     if (item_valid_q && answer_valid_i && answer_ready_o && !bad_q) begin
       status_q <= answer_i.status;
@@ -212,8 +210,6 @@ module packet_tx_decide #(
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
-      clearing_q <= 1'b1;
-      clear_q <= '0;
       item_valid_q <= 1'b0;
       bad_q <= 1'b0;
       reset_pending_q <= 1'b0;
@@ -221,10 +217,6 @@ module packet_tx_decide #(
       refused_request_valid_o <= 1'b0;
       refused_response_valid_o <= 1'b0;
     end else begin
-      clear_q <= clear_q + 1'b1;
-      if (clear_q == '1) begin
-        clearing_q <= 1'b0;
-      end
       reset_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_RESET;
       reset_qp_q <= state_i.qp;
       assert (!(reset_pending_q && state_i.valid))
