@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// context_pkg: types between the parts of the translation cache (context_mtt_*).
+`default_nettype none
+
+package context_pkg;
+
+  localparam int unsigned LINE_PAGES = 8;              // page addresses of a fetched line of 64 B
+  localparam int unsigned INDEX_BITS = roci_config_pkg::MTT_CACHE_BITS - 3;   // lines of the cache
+  localparam int unsigned PAGE_BITS = 52;              // page address without its 12 low bits
+
+  typedef logic [INDEX_BITS-1:0] mtt_index_t;
+  typedef logic [48:0] mtt_line_number_t;              // page index / 8
+
+  // What makes a cached line the right one. The incarnation changes with every registration.
+  typedef struct packed {
+    roci_pkg::mr_t mr;
+    logic [7:0] incarnation;
+    mtt_line_number_t line;
+  } mtt_tag_t;
+
+  typedef enum logic [1:0] {LINE_EMPTY = 2'd0, LINE_PENDING = 2'd1, LINE_VALID = 2'd2} mtt_state_e;
+
+  typedef struct packed {
+    mtt_state_e state;
+    mtt_tag_t tag;
+  } mtt_key_t;
+
+  typedef logic [LINE_PAGES-1:0][PAGE_BITS-1:0] mtt_pages_t;
+
+  // A part of a request that lies in one 4 KB page of host memory.
+  typedef struct packed {
+    roci_pkg::xlat_status_e status;
+    logic last;                                        // last part of its request
+    logic paged;                                       // needs the cache; else addr is the answer
+    roci_pkg::fn_t fn;
+    roci_pkg::packet_len_t length;
+    roci_pkg::addr_t addr;                             // DMA address, or position if paged
+    logic [4:0] page_shift;
+    mtt_tag_t tag;
+    logic [2:0] page;                                  // which of the line
+    roci_pkg::addr_t line_address;                     // DMA address of the line
+  } mtt_part_t;
+
+endpackage
+
+`default_nettype wire

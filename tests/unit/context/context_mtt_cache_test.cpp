@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// context_mtt_cache with page tables in a modelled host memory: every answer is the right DMA address
+// in request order per client, cut at 4 KB; a new incarnation never sees old pages; bus errors reach
+// exactly the requests that need the line; many misses are under way at once; a client whose lines
+// always collide or whose answers nobody takes does not stop the other; warm hits keep the rate.
+// model: configs=wide,narrow
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <set>
+
+#include "harness/harness.hpp"
+#include "harness/lanes.hpp"
+#include "roci_svstructs.hpp"
+
+using namespace roci::test;
+namespace pkg = roci::sv::roci_pkg;
+
+namespace {
+
+constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
+constexpr unsigned kMisses = ROCI_CONFIG_WIDE ? 128 : 16;
+
+// Page tables: the address of page `n` of a table is a hash, so any mix-up shows.
+std::uint64_t page_address(std::uint64_t entry_address, std::uint64_t world) {
+  std::uint64_t x = entry_address * 0x9e3779b97f4a7c15u + world;
+  x ^= x >> 29;
+  return (x * 0xbf58476d1ce4e5b9u) & ~std::uint64_t{0xfff};
+}
+
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Random& random;
+  Source<pkg::mr_checked_t> checked0, checked1;
+  Sink<pkg::xlat_rsp_t> rsp0, rsp1;
+  Sink<pkg::dma_read_req_t> dma;
+  Source<pkg::read_beat_t> beat;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> reads;   // due cycle, address
+  std::set<std::uint64_t> bad_lines;
+  std::uint64_t world = 1;
+  unsigned latency = 20;
+  std::size_t most_under_way = 0;
+  std::uint64_t lines = 0;
+
+  explicit Bench(Random& r)
+      : dut(r()),
+        random(r),
+        checked0("checked0", dut->checked0_valid_i, dut->checked0_ready_o, dut->checked0_i),
+        checked1("checked1", dut->checked1_valid_i, dut->checked1_ready_o, dut->checked1_i),
+        rsp0("rsp0", dut->rsp0_valid_o, dut->rsp0_ready_i, dut->rsp0_o),
+        rsp1("rsp1", dut->rsp1_valid_o, dut->rsp1_ready_i, dut->rsp1_o),
+        dma("dma", dut->dma_valid_o, dut->dma_ready_i, dut->dma_o),
+        beat("beat", dut->beat_valid_i, dut->beat_ready_o, dut->beat_i) {
+    dut->colour_i = 0;
+    dma.collect();
+    dut.reset();
+    dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
+    dut.attach(checked0);
+    dut.attach(checked1);
+    dut.attach(rsp0);
+    dut.attach(rsp1);
+    dut.attach(dma);
+    dut.attach(beat);
+  }
+
+  void tick() {
+    for (const auto& request : dma.received()) {
+      REQUIRE(request.length == 64);
+      REQUIRE(request.addr % 64 == 0);
+      reads.emplace_back(dut.cycle() + latency, request.addr);
+      ++lines;
+    }
+    dma.received().clear();
+    most_under_way = std::max(most_under_way, reads.size());
+    while (!reads.empty() && reads.front().first <= dut.cycle()) {
+      const auto line = reads.front().second;
+      reads.pop_front();
+      for (unsigned at = 0; at < 64; at += kBeat) {
+        pkg::read_beat_t b{};
+        b.last = at + kBeat == 64;
+        b.err = bad_lines.contains(line) && random.chance(b.last ? 1.0 : 0.3);
+        for (unsigned k = 0; k < kBeat; k += 8) {
+          const auto value = page_address(line + at + k, world);
+          for (unsigned i = 0; i < 8; ++i) {
+            set_byte(b.data, k + i, static_cast<std::uint8_t>(value >> (8 * i)));
+          }
+        }
+        beat.push(b);
+      }
+    }
+    dut.tick();
+  }
+};
+
+struct Expected {
+  std::vector<pkg::xlat_rsp_t> answers;
+};
+
+pkg::mr_checked_t random_request(Random& random, unsigned regions) {
+  pkg::mr_checked_t q{};
+  q.fn = static_cast<decltype(q.fn)>(random.below(4));
+  q.length = static_cast<std::uint16_t>(random.chance(0.5) ? random.between(1, 100)
+                                                          : random.between(1, 4096));
+  q.mr = static_cast<decltype(q.mr)>(random.below(regions));
+  q.incarnation = static_cast<std::uint8_t>(q.mr * 7);
+  q.page_shift = static_cast<std::uint8_t>(12 + q.mr % 4);
+  q.table_address = (std::uint64_t{q.mr} + 1) << 24;
+  q.paged = random.chance(0.9);
+  q.addr = q.paged ? random.below(std::uint64_t{64} << q.page_shift) : random();
+  if (random.chance(0.05)) q.status = static_cast<pkg::xlat_status_e>(random.between(1, 4));
+  q.check_only = random.chance(0.05);
+  return q;
+}
+
+// The answers a request must get.
+std::vector<pkg::xlat_rsp_t> answers(const Bench& bench, const pkg::mr_checked_t& q) {
+  std::vector<pkg::xlat_rsp_t> out;
+  const bool alone = q.check_only || static_cast<unsigned>(q.status) != 0;
+  std::uint64_t at = q.addr;
+  unsigned left = q.length;
+  do {
+    const auto room = static_cast<unsigned>(4096 - at % 4096);
+    pkg::xlat_rsp_t r{};
+    r.status = q.status;
+    r.length = static_cast<std::uint16_t>(alone ? left : std::min(left, room));
+    left -= r.length;
+    r.last = left == 0;
+    r.addr = at;
+    if (q.paged && !alone) {
+      const auto page = at >> q.page_shift;
+      const auto entry = q.table_address + 8 * page;
+      const auto mask = (std::uint64_t{1} << q.page_shift) - 1;
+      r.addr = (page_address(entry, bench.world) & ~mask) | (at & mask);
+      if (bench.bad_lines.contains(entry & ~std::uint64_t{63})) {
+        r.status = static_cast<pkg::xlat_status_e>(5);
+      }
+    }
+    at += r.length;
+    out.push_back(r);
+  } while (left != 0);
+  return out;
+}
+
+bool same(const pkg::xlat_rsp_t& got, const pkg::xlat_rsp_t& want, bool address) {
+  if (got.status != want.status || got.last != want.last || got.length != want.length) return false;
+  return !address || static_cast<unsigned>(want.status) != 0 || got.addr == want.addr;
+}
+
+}  // namespace
+
+TEST_CASE("right addresses in order, with collisions, bus errors and new incarnations") {
+  Random random;
+  for (int round = 0; round < 6; ++round) {
+    Bench bench(random);
+    bench.latency = static_cast<unsigned>(random.between(1, 60));
+    bench.checked0.stall(Stall::any(random));
+    bench.checked1.stall(Stall::any(random));
+    bench.rsp0.stall(Stall::any(random));
+    bench.rsp1.stall(Stall::any(random));
+    bench.dma.stall(Stall::any(random));
+    bench.beat.stall(Stall::any(random));
+    bench.rsp0.collect();
+    bench.rsp1.collect();
+    for (int phase = 0; phase < 4; ++phase) {
+      // firmware bumps incarnations when tables change; here all of them at once
+      bench.world = random();
+      bench.bad_lines.clear();
+      for (unsigned mr = 0; mr < 12; ++mr) {
+        if (random.chance(0.3)) {
+          bench.bad_lines.insert((std::uint64_t{mr + 1} << 24) + 64 * random.below(8));
+        }
+      }
+      std::vector<std::pair<pkg::xlat_rsp_t, bool>> expected[2];
+      for (std::size_t n = 0; n < scaled(300); ++n) {
+        auto q = random_request(random, 12);
+        q.incarnation = static_cast<std::uint8_t>(q.incarnation + phase);
+        const bool client = random.chance(0.5);
+        for (const auto& a : answers(bench, q)) expected[client].emplace_back(a, !q.check_only);
+        (client ? bench.checked1 : bench.checked0).push(q);
+      }
+      for (int n = 0; n < 400000; ++n) {
+        if (bench.rsp0.received().size() >= expected[0].size() &&
+            bench.rsp1.received().size() >= expected[1].size()) {
+          break;
+        }
+        bench.tick();
+      }
+      for (unsigned c = 0; c < 2; ++c) {
+        auto& received = (c ? bench.rsp1 : bench.rsp0).received();
+        REQUIRE(received.size() == expected[c].size());
+        for (std::size_t n = 0; n < received.size(); ++n) {
+          INFO("client " << c << " answer " << n << " got " << received[n].to_string() << " want "
+                         << expected[c][n].first.to_string());
+          REQUIRE(same(received[n], expected[c][n].first, expected[c][n].second));
+        }
+        received.clear();
+      }
+      for (int n = 0; n < 2000 && bench.dut->fence_busy_o; ++n) bench.tick();
+      REQUIRE(bench.dut->fence_busy_o == 0);
+    }
+  }
+}
+
+TEST_CASE("misses overlap; a blocked client leaves places to the other") {
+  Random random;
+  Bench bench(random);
+  bench.latency = 250;
+  bench.rsp0.stall(Stall(1.0));                          // TX: nobody takes its answers
+  bench.rsp0.collect();
+  bench.rsp1.collect();
+  const auto request = [](unsigned mr, unsigned line) {
+    pkg::mr_checked_t q{};
+    q.length = 64;
+    q.mr = static_cast<decltype(q.mr)>(mr);
+    q.page_shift = 12;
+    q.paged = true;
+    q.table_address = std::uint64_t{mr + 1} << 24;
+    q.addr = std::uint64_t{line} * 8 * 4096;
+    return q;
+  };
+  for (unsigned n = 0; n < 4 * kMisses; ++n) bench.checked0.push(request(1, n));
+  for (int n = 0; n < 600; ++n) bench.tick();
+  REQUIRE(bench.most_under_way >= kMisses / 2);
+  REQUIRE(bench.most_under_way <= kMisses * 3 / 4);
+  const unsigned count = 40;
+  for (unsigned n = 0; n < count; ++n) bench.checked1.push(request(2, n));
+  for (int n = 0; n < 20000 && bench.rsp1.received().size() < count; ++n) bench.tick();
+  REQUIRE(bench.rsp1.received().size() == count);
+}
+
+TEST_CASE("warm lines keep the rate of small messages in both directions") {
+  Random random;
+  Bench bench(random);
+  bench.rsp0.collect();
+  bench.rsp1.collect();
+  pkg::mr_checked_t q{};
+  q.length = 64;
+  q.page_shift = 12;
+  q.paged = true;
+  q.table_address = 1 << 20;
+  bench.checked0.push(q);
+  while (bench.rsp0.received().empty()) bench.tick();
+  const unsigned count = 300;
+  for (unsigned n = 0; n < count; ++n) {
+    bench.checked0.push(q);
+    bench.checked1.push(q);
+  }
+  const auto start = bench.dut.cycle();
+  while (bench.rsp0.received().size() <= count || bench.rsp1.received().size() < count) {
+    bench.tick();
+  }
+  REQUIRE(bench.dut.cycle() - start < count * 5 / 2);    // 2.5 cycles for one of each
+  REQUIRE(bench.lines == 1);
+}
