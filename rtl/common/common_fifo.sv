@@ -46,7 +46,7 @@ module common_fifo #(
   if (DEPTH < 2) $error("%m: DEPTH must be at least 2");
 
   logic [ADDR_BITS-1:0] wptr_q, rptr_q, rptr_d;
-  logic [COUNT_BITS-1:0] stored_q;     // items in the memory
+  logic [COUNT_BITS-1:0] stored_q, stored_d;   // items in the memory
   logic [COUNT_BITS-1:0] usage_q;      // items in the memory and in the output register
   logic not_full_q;
 
@@ -62,6 +62,7 @@ module common_fifo #(
   assign usage_o = usage_q;
   assign push = in_valid_i && in_ready_o;
   assign pop = out_valid_o && out_ready_i;
+  assign stored_d = stored_q + COUNT_BITS'(push) - COUNT_BITS'(stored_pop);
   assign rptr_d = stored_pop ? next(rptr_q) : rptr_q;
 
   always_ff @(posedge clk_i) begin
@@ -74,9 +75,9 @@ module common_fifo #(
     end else begin
       if (push) wptr_q <= next(wptr_q);
       rptr_q <= rptr_d;
-      stored_q <= stored_q + COUNT_BITS'(push) - COUNT_BITS'(stored_pop);
+      stored_q <= stored_d;
       usage_q <= usage_q + COUNT_BITS'(push) - COUNT_BITS'(pop);
-      not_full_q <= 32'(stored_q) + 32'(push) - 32'(stored_pop) != DEPTH;
+      not_full_q <= stored_d != COUNT_BITS'(DEPTH);
     end
   end
 
