@@ -22,7 +22,8 @@ enum Verdict {
 };
 enum State { kReset, kInit, kRtr, kRts, kSqd, kSqe, kErr };
 
-// Signed distance from b to a in the PSN circle.
+// Signed distance from b to a in the PSN circle; half of it is kHalf.
+constexpr std::int64_t kHalf = -0x800000;
 std::int64_t distance(std::uint32_t a, std::uint32_t b) {
   const std::int64_t d = (a - b) & kPsnMask;
   return d < 0x800000 ? d : d - 0x1000000;
@@ -59,7 +60,8 @@ Verdict rules(const Question& q) {
   if (!fine) return kLocalError;
   if (!q.begun && distance(q.row.resume_psn, first) > 0) return kSkip;
   const std::uint32_t last = (first + q.look.psn_count - 1) & kPsnMask;
-  if (distance(q.psn, q.look.acked_psn) >= 0 &&
+  const auto from_acked = distance(q.psn, q.look.acked_psn);
+  if ((from_acked >= 0 || from_acked == kHalf) &&
       ((last - q.look.acked_psn) & kPsnMask) >= 0x800000) {
     return kStall;
   }
@@ -69,7 +71,8 @@ Verdict rules(const Question& q) {
   const std::uint64_t mtu = std::uint64_t{1} << q.look.ctx.mtu_log2;
   const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / mtu);
   const auto out = distance(q.psn, base);
-  return out < 0 || static_cast<std::uint64_t>(out) < cap ? kSendPacket : kStall;
+  if (out < 0 && out != kHalf) return kSendPacket;
+  return static_cast<std::uint64_t>(out & kPsnMask) < cap ? kSendPacket : kStall;
 }
 
 Question ask(Random& random) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_send_rows against plain maps: what belongs to the WQE at work equals what was written by
-// the context bus, committed and broadcast, up to broadcasts of the last cycles; rows of one QP are
+// requester_send_rows against plain maps: what belongs to the WQE at work equals what was written
+// by the context bus, committed and broadcast, up to broadcasts of the last cycles; rows of one QP are
 // never old; the context bus is served during traffic.
 // model: configs=wide,narrow
 #include DUT_HEADER
@@ -48,6 +48,7 @@ struct Timed {
 };
 
 struct Qp {
+  Qp() { epoch.history.front().second = {0, pkg::rewind_point_t{}.to_string()}; }   // cleared
   Context ctx;
   spkg::row_t row{};
   Timed<std::pair<unsigned, std::string>> epoch;
@@ -307,7 +308,6 @@ TEST_CASE("a row written by firmware belongs to the present epoch, commits or no
   bench.dut.tick(10);
   bench.commit_rate = 0.7;
   for (int n = 0; n < 50; ++n) {
-    pkg::epoch_bcast_t e = random_payload<pkg::epoch_bcast_t>(random);
     bench.bcast_rate = 0.3;
     bench.dut.tick(3);
     bench.bcast_rate = 0.0;

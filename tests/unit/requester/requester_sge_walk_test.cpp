@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_sge_walk: random WQEs are walked with random takes, skips and drops; what is in hand must
-// always be the bytes that a plain list of SGEs has at that place.
+// requester_sge_walk: random WQEs are walked with random takes, skips and drops; what is in hand
+// must always be the bytes that a plain list of SGEs has at that place.
 // model: configs=any
 #include DUT_HEADER
 
@@ -72,7 +72,7 @@ TEST_CASE("walks equal a plain list") {
       if (count != 0 && random.chance(0.9)) {
         dut->next_i = 1;
         if (random.chance(0.4)) {
-          std::uint64_t skip = random.chance(0.5) ? random.below(total) : random.below(list[0].length + 1);
+          std::uint64_t skip = random.below(random.chance(0.5) ? total : list[0].length + 1u);
           if (skip == total) --skip;
           dut->skip_i = 1;
           dut->skip_bytes_i = static_cast<IData>(skip);
@@ -96,8 +96,8 @@ TEST_CASE("walks equal a plain list") {
             bench.tick();                              // nothing happens in between
             continue;
           }
-          const auto bytes = random.chance(0.5) ? std::min<std::uint64_t>(s.length, 4096)
-                                                : random.between(1, std::min<std::uint64_t>(s.length, 4096));
+          const auto most = std::min<std::uint64_t>(s.length, 4096);
+          const auto bytes = random.chance(0.5) ? most : random.between(1, most);
           dut->take_i = 1;
           dut->take_bytes_i = static_cast<SData>(bytes);
           bench.tick();

@@ -3,8 +3,8 @@
 // Reference model of the sending side for the tests of requester_packetizer and its parts: send
 // work requests as the host writes them, and the packets that must come of them.
 //
-// Written from hwif/queues.toml and wire.md alone, in another way than the RTL: layouts byte by byte,
-// packets cut from the list of all bytes of a message. Does not model windows or the order of QPs.
+// Written from hwif/queues.toml and wire.md alone, in another way than the RTL: layouts byte by
+// byte, packets cut from the list of all bytes of a message. Does not model windows or the order of QPs.
 #pragma once
 
 #include <array>
@@ -59,6 +59,13 @@ struct Wqe {
   bool is_send() const { return op == kSend || op == kSendImm; }
   bool is_write() const { return op == kWrite || op == kWriteImm; }
   bool has_imm() const { return op == kSendImm || op == kWriteImm; }
+
+  /// Opcode of its completion (queues.toml cqe_opcode), which has five bits on the send side.
+  std::uint8_t wc_opcode() const {
+    if (is_send()) return kSend;
+    if (is_write()) return kWrite;
+    return op & 31u;
+  }
 
   /// The blocks as the host writes them; what is not defined is random.
   std::vector<Block> to_blocks(Random& random, unsigned count) const {
@@ -124,7 +131,7 @@ inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
     return w;
   }
   const auto most = w.op == kRead ? kMaxSgeRead : 15;
-  w.sge_count = static_cast<unsigned>(random.chance(0.5) ? random.below(2) : random.below(most + 1));
+  w.sge_count = static_cast<unsigned>(random.below(random.chance(0.5) ? 2 : most + 1));
   if (bytes != 0 && w.sge_count == 0) w.sge_count = 1;
   w.blocks = Wqe::blocks_for(w.sge_count);
   std::uint64_t left = bytes;
@@ -166,8 +173,8 @@ struct Context {
   }
 };
 
-/// The packet of `w` with this PSN, its WQE beginning at first_psn; from there on to the end if it is
-/// a READ. `address` is the DMA address of its first block. AckReq for a byte cap of 2^window_log2.
+/// The packet of `w` with this PSN, its WQE beginning at first_psn; from there on to the end if it
+/// is a READ. `address` is the DMA address of its first block. AckReq for a byte cap of 2^window_log2.
 inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::uint32_t first_psn,
                                           std::uint32_t psn, std::uint64_t address,
                                           unsigned window_log2, const pkg::tx_desc_t& common) {
