@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // requester_send_rows against plain maps: what belongs to the WQE at work equals what was written
-// by the context bus, committed and broadcast, up to broadcasts of the last cycles; rows of one QP are
-// never old; the context bus is served during traffic.
+// by the context bus, committed and broadcast, up to broadcasts of the last cycles; rows of one QP
+// are never old; the context bus is served during traffic.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

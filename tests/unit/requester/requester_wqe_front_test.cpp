@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // requester_wqe_front: WQEs of every form, well made and not, in bursts, against the reference
-// model of send_model.hpp: every WQE comes out once with its fields and verdict, its SGEs before it.
+// model of send_model.hpp: every WQE comes out once with its fields and verdict, SGEs first.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

@@ -4,7 +4,8 @@
 // work requests as the host writes them, and the packets that must come of them.
 //
 // Written from hwif/queues.toml and wire.md alone, in another way than the RTL: layouts byte by
-// byte, packets cut from the list of all bytes of a message. Does not model windows or the order of QPs.
+// byte, packets cut from the list of all bytes of a message. Does not model windows or the order of
+// QPs.
 #pragma once
 
 #include <array>
@@ -174,7 +175,8 @@ struct Context {
 };
 
 /// The packet of `w` with this PSN, its WQE beginning at first_psn; from there on to the end if it
-/// is a READ. `address` is the DMA address of its first block. AckReq for a byte cap of 2^window_log2.
+/// is a READ. `address` is the DMA address of its first block; AckReq for a byte cap of
+/// 2^window_log2.
 inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::uint32_t first_psn,
                                           std::uint32_t psn, std::uint64_t address,
                                           unsigned window_log2, const pkg::tx_desc_t& common) {
