@@ -13,7 +13,10 @@
 // From a failure on the QP is void: frames of it that were judged before its ERR was known are dropped
 // whole, so that nothing executes after a fatal NAK. RESET ends that.
 //
-// Does not: wait for transmit (rule 2) or reorder. Every frame leaves one `packet_end`.
+// Flushes of receive WQEs of a QP in ERR (`no_frame`) pass through the same stages between two
+// packets: they have no order entry and no payload, and being void does not concern them.
+//
+// Does not: wait for transmit (rule 2) or reorder. Every frame and flush leaves one `packet_end`.
 // Neighbours: packet_rx_dispatch (order), responder_*, requester_read_data → here ⇄
 // context_mr_check (client RX) → host_scatter; failures → context_qp_state.
 `default_nettype none
@@ -72,12 +75,17 @@ module packet_rx_commit #(
   // --------------------------------------------- entry: the unit whose turn it is, one item a cycle
   waiting_t entry;
   logic entry_valid, entry_ready, entry_last;
+  logic in_packet_q;                              // the first item of a packet has entered
+  logic stalled_q;                                // an item was shown and not taken: it stays
+  logic take_flush, flush_shown_q;
   logic waiting_in_ready, waiting_valid, waiting_ready;
   logic [$bits(waiting_t)-1:0] waiting_bits;
 
   always_comb begin
     entry = '0;
     entry.has_payload = order_i.has_payload;
+    take_flush = responder_valid_i && responder_i.no_frame && !in_packet_q
+                 && (!stalled_q || flush_shown_q);
     unique case (order_i.target)
       roci_pkg::RX_RESPONDER: begin
         entry.item = responder_i;
@@ -95,15 +103,36 @@ module packet_rx_commit #(
       end
     endcase
     entry.item.colour = order_i.colour;
+    if (take_flush) begin
+      entry.dispatcher_drop = 1'b0;
+      entry.has_payload = 1'b0;
+      entry.item = responder_i;
+      entry_valid = 1'b1;
+    end
     entry_last = entry.item.last;
 
     entry_ready = ready_o && waiting_in_ready && (xlat_ready_i || !entry.item.has_piece);
-    order_ready_o = entry_valid && entry_ready && entry_last;
-    responder_ready_o = order_valid_i && order_i.target == roci_pkg::RX_RESPONDER && entry_ready;
-    requester_ready_o = order_valid_i && order_i.target == roci_pkg::RX_REQUESTER && entry_ready;
+    order_ready_o = entry_valid && entry_ready && entry_last && !take_flush;
+    responder_ready_o = entry_ready && (take_flush
+        || (order_valid_i && order_i.target == roci_pkg::RX_RESPONDER));
+    requester_ready_o = entry_ready && !take_flush
+        && order_valid_i && order_i.target == roci_pkg::RX_REQUESTER;
 
     xlat_valid_o = entry_valid && entry.item.has_piece && waiting_in_ready && ready_o;
     xlat_o = '{piece: entry.item.piece, fn: entry.item.fn, pd: entry.item.pd, qp: entry.item.qp};
+  end
+
+  always_ff @(posedge clk_i) begin
+    flush_shown_q <= take_flush;
+    if (rst_i) begin
+      in_packet_q <= 1'b0;
+      stalled_q <= 1'b0;
+    end else begin
+      stalled_q <= entry_valid && !entry_ready;
+      if (entry_valid && entry_ready) begin
+        in_packet_q <= !entry_last;
+      end
+    end
   end
 
   common_fifo #(.WIDTH($bits(waiting_t)), .DEPTH(ITEMS)) u_waiting (
@@ -144,7 +173,7 @@ module packet_rx_commit #(
   assign reset_now = state_i.valid && state_i.state == roci_pkg::QPS_RESET;
 
   always_comb begin
-    dead = item_q.dispatcher_drop || is_void;
+    dead = item_q.dispatcher_drop || (is_void && !item_q.item.no_frame);
     piece_bad = item_q.item.has_piece && answer_i.status != roci_pkg::XLAT_OK;
     packet_bad = bad_q || piece_bad;
     packet_end = item_valid_q && item_q.item.last

@@ -175,6 +175,7 @@ void frame(Bench& bench, unsigned qp, double fail) {
   auto item = random_payload<pkg::rx_item_t>(random);
   item.qp = static_cast<decltype(item.qp)>(qp);
   item.is_response = response;
+  item.no_frame = false;
   auto& end = item.end_info;
   const bool check_only = !response && !order.has_payload && random.chance(0.3);
   end.drop = order.has_payload && random.chance(0.15);
@@ -348,4 +349,82 @@ TEST_CASE("a SEND of one piece takes two cycles") {
   const auto start = bench.dut.cycle();
   while (bench.cmd.received().size() < 2 * frames) bench.tick();
   REQUIRE(bench.dut.cycle() - start < 2 * frames + 60);
+}
+
+TEST_CASE("flushes pass between packets and complete although the QP is void") {
+  Random random;
+  Bench bench(random);
+  bench.responder.stall(Stall::any(random));
+  bench.requester.stall(Stall::any(random));
+  bench.order.stall(Stall::any(random));
+  bench.xlat.stall(Stall::any(random));
+  bench.cmd.stall(Stall::any(random));
+  bench.cmd.collect();
+  // QP 1 fails
+  pkg::rx_order_t order{};
+  order.target = e<pkg::rx_unit_e>(1);
+  bench.order.push(order);
+  pkg::rx_item_t item{};
+  item.last = true;
+  item.qp = 1;
+  item.end_info.error_valid = true;
+  bench.responder.push(item);
+  pkg::state_error_t error{};
+  error.qp = 1;
+  bench.error.expect(error);
+  // then its receives are flushed, while responses of QP 2 keep coming
+  const unsigned count = 50;
+  for (unsigned n = 0; n < count; ++n) {
+    pkg::rx_item_t flush{};
+    flush.no_frame = true;
+    flush.last = true;
+    flush.qp = 1;
+    flush.colour = n & 1;
+    flush.end_info.completion_valid = true;
+    flush.end_info.completion.wqe_index_or_cookie = n;
+    bench.responder.push(flush);
+    pkg::rx_order_t o{};
+    o.target = e<pkg::rx_unit_e>(2);
+    bench.order.push(o);
+    pkg::rx_item_t response{};
+    response.qp = 2;
+    response.is_response = true;
+    response.end_info.ack_event_valid = true;
+    for (unsigned k = 0; k < 3; ++k) {
+      response.has_piece = true;
+      response.last = k == 2;
+      response.piece.length = 64;
+      response.psn = n;
+      bench.requester.push(response);
+      Piece p;
+      p.piece = response.piece;
+      pkg::xlat_rsp_t a{};
+      a.last = true;
+      p.answers.push_back(a);
+      bench.asked.push_back(p);
+    }
+  }
+  unsigned flushed = 0;
+  unsigned responses = 0;
+  std::size_t seen = 0;
+  for (int n = 0; n < 100000 && (flushed < count || responses < count); ++n) {
+    bench.tick();
+    for (; seen < bench.cmd.received().size(); ++seen) {
+      const auto& c = bench.cmd.received()[seen];
+      if (c.kind != e<pkg::scatter_kind_e>(2) && !c.has_token) continue;
+      const auto& token = c.token;
+      if (token.qp == 1 && token.kind == e<pkg::token_kind_e>(kCompletion)) {
+        pkg::completion_t completion{};
+        completion.wqe_index_or_cookie = flushed;
+        REQUIRE(token.body == body_of(completion));
+        REQUIRE(token.packet_end);
+        REQUIRE(token.colour == (flushed & 1));
+        ++flushed;
+      }
+      if (token.qp == 2) ++responses;
+    }
+  }
+  REQUIRE(flushed == count);
+  REQUIRE(responses == count);
+  REQUIRE(bench.error.done());
 }
