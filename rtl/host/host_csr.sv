@@ -54,6 +54,7 @@ module host_csr (
   input  wire                               place_valid_i,
   output logic                              place_ready_o,
   input  wire roci_pkg::fn_t                place_fn_i,
+  output logic                              place_done_o,
   output cpu_pkg::admin_place_t             place_o,
   input  wire                               order_valid_i,
   output logic                              order_ready_o,
@@ -193,7 +194,7 @@ module host_csr (
   logic [63:0] rdata_q;
   logic read_error_q;                      // pulse
 
-  logic identity_known, admin_read, admin_read_ready, management_read;
+  logic identity_known, admin_read, admin_read_ready, admin_read_done, management_read;
   logic management_done, management_read_known;
   logic [63:0] identity_data, admin_data, management_data, firmware_hash;
   roci_hwif_pkg::csr_identity_firmware_t firmware;
@@ -245,9 +246,11 @@ module host_csr (
           end
         end
         READ_ADMIN: begin
-          rdata_q <= admin_data;
-          read_error_q <= admin_read_access.which == cpu_pkg::ADMIN_NO_REGISTER;
-          read_q <= READ_ANSWER;
+          if (admin_read_done) begin
+            rdata_q <= admin_data;
+            read_error_q <= admin_read_access.which == cpu_pkg::ADMIN_NO_REGISTER;
+            read_q <= READ_ANSWER;
+          end
         end
         READ_INTERRUPT: begin
           rdata_q <= '0;
@@ -284,9 +287,9 @@ module host_csr (
     .clk_i, .rst_i,
     .write_valid_i(admin_write), .write_ready_o(admin_write_ready), .write_i(admin_write_access),
     .read_valid_i(admin_read), .read_ready_o(admin_read_ready), .read_i(admin_read_access),
-    .read_data_o(admin_data),
+    .read_done_o(admin_read_done), .read_data_o(admin_data),
     .fetch_valid_o, .fetch_ready_i, .fetch_o,
-    .place_valid_i, .place_ready_o, .place_fn_i, .place_o,
+    .place_valid_i, .place_ready_o, .place_fn_i, .place_done_o, .place_o,
     .order_valid_i, .order_ready_o, .order_i,
     .enabled_o(fn_enabled_o), .resetting_o(fn_disabled_o), .failed_o(fn_failed_o)
   );

@@ -79,6 +79,7 @@ struct Bench {
     dut.run_until([&] { return dut->write_ready_o != 0; }, "write taken");
     dut.tick();
     dut->write_valid_i = 0;
+    dut.tick(4);
   }
   std::uint64_t read(unsigned fn, Register which) {
     cpu::admin_access_t access{};
@@ -90,6 +91,7 @@ struct Bench {
     dut.run_until([&] { return dut->read_ready_o != 0; }, "read taken");
     dut.tick();
     dut->read_valid_i = 0;
+    dut.run_until([&] { return dut->read_done_o != 0; }, "read done");
     return dut->read_data_o;
   }
   void order(cpu::admin_order_e what, unsigned fn) {
@@ -102,6 +104,7 @@ struct Bench {
     dut.run_until([&] { return dut->order_ready_o != 0; }, "order taken");
     dut.tick();
     dut->order_valid_i = 0;
+    dut.tick(4);
   }
   cpu::admin_place_t place(unsigned fn) {
     dut->place_fn_i = static_cast<CData>(fn);
@@ -110,13 +113,13 @@ struct Bench {
     dut.run_until([&] { return dut->place_ready_o != 0; }, "place taken");
     dut.tick();
     dut->place_valid_i = 0;
-    dut.tick();
+    dut.run_until([&] { return dut->place_done_o != 0; }, "place done");
     return cpu::admin_place_t::unpack(dut->place_o);
   }
   /// Lets a fetch that was decided come out, so that model and module agree before `fn` changes.
   void settle() {
     fetch.stall(Stall(0.0));
-    for (unsigned n = 0; n < 2 * kFns + 4; ++n) dut.tick();
+    for (unsigned n = 0; n < 4 * kFns + 8; ++n) dut.tick();
   }
   void check(unsigned fn) {
     const Function& f = fns[fn];
