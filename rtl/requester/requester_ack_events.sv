@@ -2,15 +2,16 @@
 //
 // requester_ack_events: what the sending side of each QP has been told, as bounded per-QP state.
 //
-// One operation per cycle, whatever its source: acknowledge events of the peer, packets that left (UD
-// and UC: that is their acknowledgement) or were aborted, refused packets, timer reports, changes of
-// state. Each one updates the QP's event row (acknowledged PSN, pending cause to go back, failure that
-// waits for its turn) and queues the QP for the walker, which acts on the row. Nothing here waits
-// for the walker, for transmit or for completions (DESIGN rule 2).
+// One operation per cycle, whatever its source: acknowledge events of the peer, packets that left
+// (UD and UC: that is their acknowledgement) or were aborted, refused packets, timer reports,
+// changes of state. Each one updates the QP's event row (acknowledged PSN, pending cause to go
+// back, failure that waits for its turn) and queues the QP for the walker, which acts on the row.
+// Nothing here waits for the walker, for transmit or for completions (DESIGN rule 2).
 //
-// Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, and below a
-// packet that was refused here; others are ghosts and ignored. A NAK acknowledges what is below it. A
-// pending sequence, implied or RNR NAK always belongs to acked_psn: it dies when that advances.
+// Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, and
+// below a packet that was refused here; others are ghosts and ignored. A NAK acknowledges what is
+// below it. A pending sequence, implied or RNR NAK always belongs to acked_psn: it dies when that
+// advances.
 //
 // Does not: pop records, count retries, look at QP state.
 // Neighbours: host_dma_write, packet_header_build, packet_tx_decide, requester_packetizer,
@@ -62,7 +63,7 @@ module requester_ack_events (
   output logic                          push_valid_o,
   output roci_pkg::qp_t                 push_qp_o,
 
-  output logic                          ignored_o      // pulse: an event matched nothing outstanding
+  output logic                          ignored_o      // pulse: an event matched nothing
 );
 
   localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
@@ -237,7 +238,8 @@ module requester_ack_events (
     accepted = 1'b0;
     new_pending = requester_pkg::PENDING_NONE;
 
-    // acked_psn <= psn < next_psn, and below a packet that never left (24-bit distances, wire.md 2.1)
+    // acked_psn <= psn < next_psn, and below a packet that never left (24-bit distances, wire.md
+    // 2.1)
     distance = op_q.psn - row.acked_psn;
     trigger_distance = op_q.trigger - row.acked_psn;
     window = next_psn - row.acked_psn;
@@ -280,7 +282,8 @@ module requester_ack_events (
       end
 
       OP_CLEAR: begin
-        if (op_q.clear.acked_psn == row.acked_psn && op_q.clear.pending == row.pending && !fatal) begin
+        if (op_q.clear.acked_psn == row.acked_psn && op_q.clear.pending == row.pending
+            && !fatal) begin
           next.pending = requester_pkg::PENDING_NONE;
         end
         next.timer = 1'b0;

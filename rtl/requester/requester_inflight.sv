@@ -2,13 +2,13 @@
 //
 // requester_inflight: the in-flight records of all QPs, and how far each QP has written them.
 //
-// The packetizer writes one record per WQE, when its last packet is made (local operations: when they
-// are executed; WQEs met in ERR: as flush records), in index order within an epoch; a refetch
+// The packetizer writes one record per WQE, when its last packet is made (local operations: when
+// they are executed; WQEs met in ERR: as flush records), in index order within an epoch; a refetch
 // writes the same records again. Kept per QP: the index after the last record ever written, and the
 // index after the last one written in the newest epoch, by which the walker knows what has landed
-// again after a rewind. A WQE that the packetizer gave up half sent (ERR) has no record: the first index
-// stops there, whatever is written behind it. Records that no acknowledge event will announce (local
-// operation, NOP, flush) queue the QP for a walk, after they are written.
+// again after a rewind. A WQE that the packetizer gave up half sent (ERR) has no record: the first
+// index stops there, whatever is written behind it. Records that no acknowledge event will announce
+// (local operation, NOP, flush) queue the QP for a walk, after they are written.
 //
 // Does not: judge or void records (requester_ack_walker does).
 // Neighbours: requester_packetizer → here → requester_ack_walker (reads), its queue (pushes).

@@ -2,17 +2,18 @@
 //
 // requester_retry: decides whether a QP goes back, and counts.
 //
-// requester_ack asks once per reason, with the rewind point, and holds the QP until the answer. Rules
-// (wire.md 2.4, 2.7, 2.8):
-// - timeout, sequence NAK and implied NAK count against retry_cnt (0..7, 7 is seven); RNR NAKs count
-//   against rnr_retry (7: no limit); what is left is reloaded by progress;
-// - one rewind per loss: a sequence or implied NAK is answered without a rewind while an earlier one
-//   for the same PSN is in effect, that is until the QP progresses, its timer fires or an RNR wait
-//   begins; nor does it act during an RNR wait (some peers send one after their RNR NAK);
+// requester_ack asks once per reason, with the rewind point, and holds the QP until the answer.
+// Rules (wire.md 2.4, 2.7, 2.8):
+// - timeout, sequence NAK and implied NAK count against retry_cnt (0..7, 7 is seven); RNR NAKs
+//   count against rnr_retry (7: no limit); what is left is reloaded by progress;
+// - one rewind per loss: a sequence or implied NAK is answered without a rewind while an earlier
+//   one for the same PSN is in effect, that is until the QP progresses, its timer fires or an RNR
+//   wait begins; nor does it act during an RNR wait (some peers send one after their RNR NAK);
 // - RNR NAK: context_timer begins the wait, then the QP rewinds and sleeps; RNR NAKs and timeouts
 //   during the wait are late ones and do nothing;
 // - underruns, overtaken rewinds and flushes rewind without counting.
-// A request takes about six cycles, one at a time: losses are rare, and a QP has one request at most.
+// A request takes about six cycles, one at a time: losses are rare, and a QP has one request at
+// most.
 //
 // Does not: find the rewind point, measure time.
 // Neighbours: requester_ack ⇄ here → queue_wqe_fetch (rewinds), context_timer (waits).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_ack_events: random operations of all sources on a few QPs against a model in 64-bit packet
-// numbers (no wrap), compared row by row; which events count (wire.md 2.4); the merge of pending
-// reasons; one event per cycle.
+// requester_ack_events: random operations of all sources on a few QPs against a model in 64-bit
+// packet numbers (no wrap), compared row by row; which events count (wire.md 2.4); the merge of
+// pending reasons; one event per cycle.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Small parts that the tests of requester modules share: always-accepted broadcasts, the context bus,
-// PSN arithmetic.
+// Small parts that the tests of requester modules share: always-accepted broadcasts, the context
+// bus, PSN arithmetic.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_retry: random requests of several QPs against a model of the counting rules (wire.md 2.4,
-// 2.7, 2.8), with stalls; order of wait, rewind and answer; the limits named in scenarios 5 and 25.
-// model: configs=wide,narrow
+// requester_retry: random requests of several QPs against a model of the counting rules (wire.md
+// 2.4, 2.7, 2.8), with stalls; order of wait, rewind and answer; the limits named in scenarios 5
+// and 25. model: configs=wide,narrow
 #include DUT_HEADER
 
 #include <catch2/catch.hpp>
@@ -124,7 +124,8 @@ constexpr unsigned fail(hwif::CqeStatus s, hwif::VendorStatus v) {
 }
 constexpr unsigned kTimedOut =
     fail(hwif::CqeStatus::RETRY_EXC_ERR, hwif::VendorStatus::RETRY_TIMEOUT);
-constexpr unsigned kNaked = fail(hwif::CqeStatus::RETRY_EXC_ERR, hwif::VendorStatus::RETRY_SEQUENCE);
+constexpr unsigned kNaked =
+    fail(hwif::CqeStatus::RETRY_EXC_ERR, hwif::VendorStatus::RETRY_SEQUENCE);
 constexpr unsigned kRnr = fail(hwif::CqeStatus::RNR_RETRY_EXC_ERR, hwif::VendorStatus::RETRY_RNR);
 
 std::vector<Step> went_back(unsigned qp) {

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// requester_ack_walker: pops in-flight records and decides, QP by QP, what an event means.
+//
+// A visit of a QP goes round a loop of two stages: read the oldest record and everything known of
+// the QP, then take one step. So two QPs are walked at a time, one step per cycle in all and one
+// per two cycles for one QP. A QP is in the loop at most once. Steps, the first that applies:
+//  1. the oldest WQE is done (all its PSNs acknowledged; local operations and NOPs at once): pop
+//     it;
+//  2. its packet cannot go out, or the peer refused it for good: the QP fails with that status;
+//  3. the QP is in ERR or SQE: go back to the oldest WQE; from then on only records written again
+//     count, as flush records, the first with the status of the failure (wire.md 2.15);
+//  4. a NAK, the timer or an underrun is pending: ask requester_retry to go back. Everything below
+//     the PSN is popped by then. The visit ends, and none of the QP begins before the answer, so
+//     that the rewind point is still the oldest WQE when it is applied.
+// An ACK may overtake a rewind: WQEs that were sent before it are done while the fetch has yet to
+// read them again. The program may reuse their places as soon as it sees the completions, so before
+// the first of them leaves the QP goes back to the first WQE that is not done (a scan finds it).
+//
+// Does not: count retries, format completions.
+// Neighbours: requester_ack_events, requester_inflight, queue_wqe_fetch (epochs), requester_retry
+// (results) → here → requester_ack_output.
+`default_nettype none
+
+module requester_ack_walker #(
+  parameter int unsigned QUANTUM = 16                    // pops of a QP before another one's turn
+) (
+  input  wire                             clk_i,
+  input  wire                             rst_i,
+
+  // QPs that have something to look at
+  input  wire                             queue_valid_i,
+  output logic                            queue_ready_o,
+  input  roci_pkg::qp_t                   queue_qp_i,
+  // answers of requester_retry: the visit goes on
+  input  wire                             result_valid_i,
+  output logic                            result_ready_o,
+  input  roci_pkg::retry_result_t         result_i,
+
+  // replicas
+  input  roci_pkg::state_bcast_t          state_i,
+  input  roci_pkg::epoch_bcast_t          epoch_i,
+
+  // context bus: region of in-flight records; start of a QP, or read of its row (done for one
+  // cycle)
+  input  wire                             region_write_i,
+  input  wire                             ctx_valid_i,
+  input  wire                             ctx_init_i,
+  output logic                            ctx_done_o,
+  input  roci_pkg::qp_t                   ctx_qp_i,
+  input  roci_pkg::inflight_slot_t        ctx_base_i,
+  input  wire [3:0]                       ctx_log2_i,
+  input  roci_pkg::psn_t                  ctx_psn_i,
+  output roci_hwif_pkg::ctx_qp_ack_t      ctx_row_o,     // words 0 (region only) and 2
+
+  // data of the QP in the first stage, one cycle after its number
+  output roci_pkg::qp_t                   walk_qp_o,
+  output roci_pkg::inflight_slot_t        walk_slot_o,
+  input  requester_pkg::ack_record_t      walk_record_i,
+  input  requester_pkg::ack_horizon_t     walk_horizon_i,
+  input  requester_pkg::ack_events_t      walk_events_i,
+  input  roci_pkg::psn_t                  walk_next_psn_i,
+
+  // QP number one cycle before its action
+  output roci_pkg::qp_t                   action_qp_o,
+  output logic                            action_valid_o,
+  output requester_pkg::ack_action_t      action_o,
+  input  wire                             room_i,        // there is room for two more actions
+
+  output roci_pkg::ack_state_t            ack_state_o,
+
+  // quantum used up: back to the queue's end
+  output logic                            requeue_valid_o,
+  input  wire                             requeue_ready_i,
+  output roci_pkg::qp_t                   requeue_qp_o,
+
+  input  roci_pkg::colour_t               colour_i,
+  output roci_pkg::fence_busy_t           busy_o
+);
+
+  localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
+  localparam int unsigned COUNT_BITS = $clog2(QUANTUM);
+  localparam logic [3:0] LOG2_MIN = 4'd3;                // smallest region: 8 records
+
+  typedef enum logic [1:0] {WALK_VISIT, WALK_RESULT, WALK_INIT, WALK_READ} op_e;
+
+  // Where the QP stands. During a scan the copy in the loop runs ahead of the row.
+  typedef struct packed {
+    roci_pkg::sq_index_t oldest_index;
+    roci_pkg::psn_t oldest_psn;                          // first PSN of that WQE
+    roci_pkg::read_ordinal_t reads_done;
+  } position_t;
+
+  typedef struct packed {
+    roci_pkg::psn_t seen_acked;                          // acked_psn that was told last
+    logic progressed;                                    // since the last request to retry
+    logic locked;                                        // requester_retry has the QP
+    logic failing;                                       // ERR asked for, `status` is the reason
+    logic flushing;                                      // only flush records count
+    logic flushed;                                       // the failing WQE has its completion
+    logic drained;                                       // SQ_DRAINED was raised in this SQD
+    logic stop_told;                                     // the local failure is known outside
+    logic [6:0] status;
+    logic [7:0] vendor_status;
+  } flags_t;
+
+  typedef struct packed {
+    op_e op;
+    roci_pkg::qp_t qp;
+    roci_pkg::colour_t colour;
+    logic failed;                                        // WALK_RESULT
+    logic [6:0] status;
+    logic [7:0] vendor_status;
+    roci_pkg::psn_t psn;                                 // WALK_INIT
+  } entry_t;
+
+  typedef struct packed {
+    roci_pkg::inflight_slot_t base;
+    logic [3:0] log2;
+  } region_t;
+
+  typedef struct packed {
+    entry_t entry;
+    logic fresh;                                         // rows come from the tables, not the loop
+    logic scanning;
+    logic moved;                                         // something was acknowledged or popped
+    logic [COUNT_BITS-1:0] count;                        // pops of this visit
+    region_t region;
+    position_t position;
+    flags_t flags;
+  } step_t;
+
+  typedef struct packed {
+    roci_pkg::epoch_t epoch;
+    roci_pkg::sq_index_t index;
+  } point_t;
+
+  // a < b of free-running indices and of PSNs (wire.md 2.1)
+  function automatic logic index_before(input roci_pkg::sq_index_t a,
+                                        input roci_pkg::sq_index_t b);
+    roci_pkg::sq_index_t distance;
+    distance = a - b;
+    return distance[15];
+  endfunction
+
+  function automatic logic psn_before(input roci_pkg::psn_t a, input roci_pkg::psn_t b);
+    roci_pkg::psn_t distance;
+    distance = a - b;
+    return distance[23];
+  endfunction
+
+  // ------------------------------------------------------------------------------ state
+  logic entry_valid_q;
+  entry_t entry_q;
+  logic step1_valid_q, step2_valid_q;
+  step_t step1_q, step2_q;
+  logic write_position_q, write_flags_q;
+  roci_pkg::qp_t write_qp_q;
+  position_t write_position_data_q;
+  flags_t write_flags_data_q;
+  logic requeue_q;
+  roci_pkg::qp_t requeue_qp_q;
+  logic ctx_taken_q;                                     // the context operation is in the loop
+
+  // -------------------------------------------------------------------------- stage 0: entry
+  entry_t entry;
+  logic entry_take;
+  logic enter, again;                                    // into stage 1: entry, or step 2 once more
+  logic in_loop;
+
+  always_comb begin
+    entry = '0;
+    entry.colour = colour_i;
+    result_ready_o = 1'b0;
+    queue_ready_o = 1'b0;
+    entry_take = !entry_valid_q;
+    if (result_valid_i) begin
+      entry.op = WALK_RESULT;
+      entry.qp = result_i.qp;
+      entry.colour = result_i.colour;
+      entry.failed = result_i.failed;
+      entry.status = result_i.status;
+      entry.vendor_status = result_i.vendor_status;
+      result_ready_o = entry_take;
+    end else if (ctx_valid_i && !ctx_taken_q) begin
+      entry.op = ctx_init_i ? WALK_INIT : WALK_READ;
+      entry.qp = ctx_qp_i;
+      entry.psn = ctx_psn_i;
+    end else begin
+      entry.op = WALK_VISIT;
+      entry.qp = queue_qp_i;
+      queue_ready_o = entry_take;
+      if (!queue_valid_i) entry_take = 1'b0;
+    end
+  end
+
+  // A QP whose visit is in the loop waits for its end. Its row is written one cycle later; the
+  // table shows that to a read in the same cycle.
+  assign in_loop = (step1_valid_q && step1_q.entry.qp == entry_q.qp)
+                   || (step2_valid_q && step2_q.entry.qp == entry_q.qp);
+  assign enter = entry_valid_q && !in_loop && !again;
+
+  // ------------------------------------------------------------ stage 1: address of the record
+  step_t step1;
+  region_t region;
+  position_t position;
+  flags_t flags;
+  roci_pkg::inflight_slot_t slot_mask;
+
+  always_comb begin
+    step1 = step1_q;
+    step1.fresh = 1'b0;
+    if (step1_q.fresh) begin
+      step1.region = region;
+      step1.position = position;
+      step1.flags = flags;
+    end
+    slot_mask = roci_pkg::inflight_slot_t'((32'd1 << step1.region.log2) - 32'd1);
+    walk_slot_o = step1.region.base
+                  | (roci_pkg::inflight_slot_t'(step1.position.oldest_index) & slot_mask);
+    walk_qp_o = step1_q.entry.qp;
+  end
+
+  // ------------------------------------------------------------------------- stage 2: one step
+  logic [2:0] state_bits;
+  point_t point;
+  logic is_live, is_error;
+  logic exists, landed, done, flush_done, sent_all;
+  logic local_due, fatal;
+  roci_pkg::retry_cause_e cause;
+  logic pending;
+
+  step_t next;                                           // step2_q after this step
+  logic leave, write_position, write_flags, act, tell, requeue;
+  requester_pkg::ack_action_t action;
+  roci_pkg::retry_request_t request;
+  requester_pkg::ack_clear_t cleared;
+
+  always_comb begin
+    is_error = state_bits == roci_pkg::QPS_ERR || state_bits == roci_pkg::QPS_SQE;
+    is_live = is_error || state_bits == roci_pkg::QPS_RTS || state_bits == roci_pkg::QPS_SQD;
+
+    exists = index_before(step2_q.position.oldest_index, walk_horizon_i.horizon);
+    // its record was written since the newest rewind, or before its point
+    landed = index_before(step2_q.position.oldest_index, point.index)
+             || (walk_horizon_i.epoch == point.epoch
+                 && index_before(step2_q.position.oldest_index, walk_horizon_i.landed));
+    unique case (walk_record_i.kind)
+      roci_pkg::INFLIGHT_NOP, roci_pkg::INFLIGHT_LOCAL: done = 1'b1;
+      roci_pkg::INFLIGHT_FLUSH: done = !is_error;
+      default: done = psn_before(walk_record_i.last_psn, walk_events_i.acked_psn);
+    endcase
+    done = done && exists && !step2_q.flags.failing && !step2_q.flags.flushing;
+    flush_done = step2_q.flags.flushing && landed
+                 && (walk_record_i.kind == roci_pkg::INFLIGHT_FLUSH
+                     || walk_record_i.kind == roci_pkg::INFLIGHT_NOP);
+
+    fatal = walk_events_i.pending == requester_pkg::PENDING_FATAL;
+    local_due = walk_events_i.local_valid
+                && walk_events_i.local_index == step2_q.position.oldest_index;
+    sent_all = walk_events_i.acked_psn == walk_next_psn_i
+               && step2_q.position.oldest_psn == walk_next_psn_i && !exists;
+
+    // one rewind answers all that is pending; the strongest cause counts
+    pending = 1'b1;
+    if (walk_events_i.pending == requester_pkg::PENDING_RNR) cause = roci_pkg::RETRY_RNR;
+    else if (walk_events_i.timer) cause = roci_pkg::RETRY_TIMEOUT;
+    else if (walk_events_i.pending == requester_pkg::PENDING_SEQUENCE) begin
+      cause = roci_pkg::RETRY_NAK_SEQUENCE;
+    end else if (walk_events_i.pending == requester_pkg::PENDING_IMPLIED) begin
+      cause = roci_pkg::RETRY_IMPLIED_NAK;
+    end else if (walk_events_i.underrun) cause = roci_pkg::RETRY_UNDERRUN;
+    else begin
+      // A failure that waits behind other WQEs: what was sent of them asks for an acknowledgement
+      // when it is sent again (a LAST without AckReq would be waited for in vain).
+      cause = roci_pkg::RETRY_OVERTAKEN;
+      pending = walk_events_i.local_valid && !step2_q.flags.stop_told;
+    end
+  end
+
+  always_comb begin
+    next = step2_q;
+    next.entry.op = WALK_VISIT;
+    leave = 1'b1;
+    write_position = 1'b0;
+    write_flags = 1'b0;
+    act = step2_valid_q;
+    tell = 1'b0;
+    requeue = 1'b0;
+
+    request = '0;
+    request.cause = cause;
+    cleared = '0;
+
+    action = '0;
+    action.qp = step2_q.entry.qp;
+    action.colour = step2_q.entry.colour;
+    action.wc_opcode = walk_record_i.wc_opcode;
+    action.wqe_index = step2_q.position.oldest_index;
+    action.byte_len = walk_record_i.byte_len;
+    action.psn = step2_q.position.oldest_psn;
+
+    if (step2_q.entry.op == WALK_INIT) begin
+      next.position.oldest_index = '0;
+      next.position.oldest_psn = step2_q.entry.psn;
+      next.position.reads_done = '0;
+      next.flags = '0;
+      next.flags.progressed = 1'b1;
+      next.flags.seen_acked = step2_q.entry.psn;
+      write_position = 1'b1;
+      write_flags = 1'b1;
+      tell = 1'b1;
+
+    end else if (step2_q.entry.op == WALK_READ || !is_live) begin
+      // nothing changes
+
+    end else if (!room_i) begin
+      // once more round the loop
+      next = step2_q;
+      leave = 1'b0;
+      act = 1'b0;
+
+    end else if (step2_q.entry.op == WALK_RESULT) begin
+      next.flags.locked = 1'b0;
+      if (step2_q.entry.failed && !step2_q.flags.failing && !step2_q.flags.flushing) begin
+        next.flags.failing = 1'b1;
+        next.flags.status = step2_q.entry.status;
+        next.flags.vendor_status = step2_q.entry.vendor_status;
+        action.fail = 1'b1;
+      end
+      leave = 1'b0;
+
+    end else if (step2_q.flags.locked) begin
+      // the answer of requester_retry brings the QP back
+
+    end else if (step2_q.scanning) begin
+      if (done) begin
+        next.position = popped(step2_q.position, walk_record_i);
+        leave = 1'b0;
+      end else begin
+        // the row keeps its position: the pops come when the rewind is applied
+        request.cause = roci_pkg::RETRY_OVERTAKEN;
+        action.request = 1'b1;
+        next.flags.locked = 1'b1;
+        next.flags.progressed = 1'b1;
+        write_flags = 1'b1;
+      end
+
+    end else if (done && !landed) begin
+      // an ACK overtook a rewind; what was popped before in this visit is final
+      next.scanning = 1'b1;
+      write_position = 1'b1;
+      leave = 1'b0;
+      act = 1'b0;
+
+    end else if (done || flush_done) begin
+      next.position = popped(step2_q.position, walk_record_i);
+      next.moved = 1'b1;
+      next.flags.progressed = 1'b1;
+      next.count = step2_q.count + 1'b1;
+      tell = 1'b1;
+      if (walk_record_i.kind == roci_pkg::INFLIGHT_FLUSH) begin
+        // the first one is the WQE that failed, unless the failure came from elsewhere
+        action.complete = 1'b1;
+        action.status = 7'(roci_hwif_pkg::CQE_STATUS_WR_FLUSH_ERR);
+        action.vendor_status = state_bits == roci_pkg::QPS_SQE
+                               ? 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH_SQE)
+                               : 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH);
+        if (step2_q.flags.failing && !step2_q.flags.flushed) begin
+          action.status = step2_q.flags.status;
+          action.vendor_status = step2_q.flags.vendor_status;
+        end
+        next.flags.flushed = 1'b1;
+      end else begin
+        action.complete = walk_record_i.signaled && !step2_q.flags.flushing;
+        action.status = 7'(roci_hwif_pkg::CQE_STATUS_SUCCESS);
+      end
+      leave = step2_q.count == COUNT_BITS'(QUANTUM - 1) && (entry_valid_q || queue_valid_i)
+              && !requeue_q;
+      requeue = leave;
+
+    end else if (step2_q.flags.flushing && !is_error) begin
+      // SQE -> RTS (UD, UC)
+      next.flags.flushing = 1'b0;
+      next.flags.failing = 1'b0;
+      next.flags.flushed = 1'b0;
+      next.flags.stop_told = 1'b0;
+      leave = 1'b0;
+
+    end else if ((fatal || local_due) && !step2_q.flags.failing
+                 && (!step2_q.flags.flushing
+                     || (!step2_q.flags.flushed
+                         && walk_events_i.acked_psn == step2_q.position.oldest_psn))) begin
+      // also if ERR was faster than its reason
+      next.flags.failing = 1'b1;
+      next.flags.status = walk_events_i.status;
+      next.flags.vendor_status = walk_events_i.vendor_status;
+      action.fail = !step2_q.flags.flushing;
+      leave = 1'b0;
+
+    end else if (is_error && !step2_q.flags.flushing) begin
+      request.cause = roci_pkg::RETRY_FLUSH;
+      action.request = 1'b1;
+      action.clear = 1'b1;
+      cleared.failure = 1'b1;
+      next.flags.flushing = 1'b1;
+      next.flags.locked = 1'b1;
+
+    end else if (step2_q.flags.flushing || step2_q.flags.failing) begin
+      // waits for ERR, or for the next flush record
+
+    end else if (pending) begin
+      action.request = 1'b1;
+      action.clear = 1'b1;
+      next.flags.locked = 1'b1;
+      next.flags.progressed = 1'b0;
+      next.flags.stop_told = walk_events_i.local_valid;
+      tell = walk_events_i.local_valid;
+
+    end else if (state_bits == roci_pkg::QPS_SQD ? sent_all && !step2_q.flags.drained
+                                                 : step2_q.flags.drained) begin
+      action.drained = state_bits == roci_pkg::QPS_SQD;
+      next.flags.drained = action.drained;
+    end
+
+    // whatever the step was: is there news of acked_psn?
+    if (act && is_live && step2_q.entry.op != WALK_READ && step2_q.entry.op != WALK_INIT
+        && !step2_q.scanning && walk_events_i.acked_psn != step2_q.flags.seen_acked) begin
+      next.flags.seen_acked = walk_events_i.acked_psn;
+      next.moved = 1'b1;
+      tell = 1'b1;
+      if (!action.request) next.flags.progressed = 1'b1;
+    end
+    request.colour = step2_q.entry.colour;
+    request.progressed = step2_q.flags.progressed
+                         || walk_events_i.acked_psn != step2_q.flags.seen_acked;
+    request.rnr_code = walk_events_i.rnr_code;
+    request.qp = step2_q.entry.qp;
+    request.point.wqe_index = step2_q.position.oldest_index;
+    request.point.first_psn = step2_q.position.oldest_psn;
+    request.point.resume_psn = walk_events_i.acked_psn;
+    request.point.read_ordinal = step2_q.position.reads_done;
+    action.retry = request;
+    cleared.qp = step2_q.entry.qp;
+    cleared.acked_psn = walk_events_i.acked_psn;
+    cleared.pending = walk_events_i.pending;
+    action.cleared = cleared;
+
+    if (leave && is_live && step2_q.entry.op != WALK_READ) begin
+      write_flags = 1'b1;
+      write_position = write_position || !step2_q.scanning;
+      action.wake = next.moved;
+    end
+    again = step2_valid_q && !leave;
+  end
+
+  // The position behind a record. NOPs, local operations and flush records have no PSN.
+  function automatic position_t popped(input position_t from,
+                                       input requester_pkg::ack_record_t record);
+    position_t to;
+    to = from;
+    to.oldest_index = from.oldest_index
+                      + (record.blocks == '0 ? 16'd8 : 16'(record.blocks));
+    if (record.kind == roci_pkg::INFLIGHT_SEND || record.kind == roci_pkg::INFLIGHT_READ
+        || record.kind == roci_pkg::INFLIGHT_ATOMIC) begin
+      to.oldest_psn = record.last_psn + 24'd1;
+    end
+    if (record.kind == roci_pkg::INFLIGHT_READ || record.kind == roci_pkg::INFLIGHT_ATOMIC) begin
+      to.reads_done = from.reads_done + 8'd1;
+    end
+    return to;
+  endfunction
+
+  assign action_qp_o = step2_q.entry.qp;
+  assign requeue_valid_o = requeue_q;
+  assign requeue_qp_o = requeue_qp_q;
+
+  always_comb begin
+    ctx_row_o = '0;
+    ctx_row_o.inflight_base = 16'(step2_q.region.base);
+    ctx_row_o.inflight_log2 = step2_q.region.log2;
+    ctx_row_o.oldest_index = step2_q.position.oldest_index;
+    ctx_row_o.reads_done = step2_q.position.reads_done;
+    ctx_row_o.locked = step2_q.flags.locked;
+    ctx_row_o.failing = step2_q.flags.failing;
+    ctx_row_o.flushing = step2_q.flags.flushing;
+    ctx_row_o.acked_psn = walk_events_i.acked_psn;
+    ctx_done_o = step2_valid_q && (step2_q.entry.op == WALK_INIT || step2_q.entry.op == WALK_READ);
+
+    busy_o = '0;
+    if (entry_valid_q) busy_o[entry_q.colour] = 1'b1;
+    if (step1_valid_q) busy_o[step1_q.entry.colour] = 1'b1;
+    if (step2_valid_q) busy_o[step2_q.entry.colour] = 1'b1;
+    if (action_valid_o) busy_o[action_o.colour] = 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (entry_take) entry_q <= entry;
+    if (again) begin
+      step1_q <= next;
+    end else begin
+      step1_q <= '0;
+      step1_q.entry <= entry_q;
+      step1_q.fresh <= 1'b1;
+    end
+    step2_q <= step1;
+    if (requeue) requeue_qp_q <= step2_q.entry.qp;
+
+    write_qp_q <= step2_q.entry.qp;
+    write_position_data_q <= next.position;
+    write_flags_data_q <= next.flags;
+    action_o <= action;
+    ack_state_o.qp <= step2_q.entry.qp;
+    ack_state_o.oldest_index <= next.position.oldest_index;
+    ack_state_o.acked_psn <= step2_q.entry.op == WALK_INIT ? step2_q.entry.psn
+                                                           : walk_events_i.acked_psn;
+    ack_state_o.reads_done <= next.position.reads_done;
+    ack_state_o.stop_valid <= step2_q.entry.op != WALK_INIT && walk_events_i.local_valid;
+    ack_state_o.stop_psn <= walk_events_i.local_psn;
+
+    entry_valid_q <= entry_take || (entry_valid_q && !enter);
+    step1_valid_q <= again || enter;
+    step2_valid_q <= step1_valid_q;
+    write_position_q <= step2_valid_q && write_position;
+    write_flags_q <= step2_valid_q && write_flags;
+    action_valid_o <= act;
+    // a scan shows nothing until its rewind is applied
+    ack_state_o.valid <= act && tell && !step2_q.scanning;
+    requeue_q <= (act && requeue) || (requeue_q && !requeue_ready_i);
+    ctx_taken_q <= ctx_valid_i && !ctx_done_o
+                   && (ctx_taken_q || (entry_take && (entry.op == WALK_INIT
+                                                      || entry.op == WALK_READ)));
+    if (rst_i) begin
+      entry_valid_q <= 1'b0;
+      step1_valid_q <= 1'b0;
+      step2_valid_q <= 1'b0;
+      write_position_q <= 1'b0;
+      write_flags_q <= 1'b0;
+      action_valid_o <= 1'b0;
+      ack_state_o.valid <= 1'b0;
+      requeue_q <= 1'b0;
+      ctx_taken_q <= 1'b0;
+    end
+  end
+
+  // ------------------------------------------------------------------------------ tables
+  common_ram_sdp #(.WIDTH($bits(region_t)), .DEPTH(QPS), .STYLE("distributed")) u_regions (
+    .clk_i, .we_i(region_write_i), .waddr_i(ctx_qp_i), .wdata_i({ctx_base_i, ctx_log2_i}),
+    .re_i(1'b1), .raddr_i(entry_q.qp), .rdata_o(region)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(position_t)), .DEPTH(QPS), .STYLE(STYLE)) u_positions (
+    .clk_i, .we_i(write_position_q), .waddr_i(write_qp_q), .wdata_i(write_position_data_q),
+    .re_i(1'b1), .raddr_i(entry_q.qp), .rdata_o(position)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(flags_t)), .DEPTH(QPS), .STYLE(STYLE)) u_flags (
+    .clk_i, .we_i(write_flags_q), .waddr_i(write_qp_q), .wdata_i(write_flags_data_q),
+    .re_i(1'b1), .raddr_i(entry_q.qp), .rdata_o(flags)
+  );
+
+  common_ram_sdp #(.WIDTH(3), .DEPTH(QPS), .STYLE("distributed")) u_states (
+    .clk_i, .we_i(state_i.valid), .waddr_i(state_i.qp), .wdata_i(state_i.state),
+    .re_i(1'b1), .raddr_i(step1_q.entry.qp), .rdata_o(state_bits)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(point_t)), .DEPTH(QPS), .STYLE("distributed")) u_points (
+    .clk_i, .we_i(epoch_i.valid), .waddr_i(epoch_i.qp),
+    .wdata_i({epoch_i.epoch, epoch_i.point.wqe_index}),
+    .re_i(1'b1), .raddr_i(step1_q.entry.qp), .rdata_o(point)
+  );
+
+  // ------------------------------------------------------------------------ assertions
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      // a QP is in the loop once
+      if (step1_valid_q && step2_valid_q) assert (step1_q.entry.qp != step2_q.entry.qp);
+      if (region_write_i) assert (ctx_log2_i >= LOG2_MIN);
+      // completions are of WQEs in order, below a pending rewind
+      if (act && action.complete) assert (!step2_q.flags.locked && !step2_q.scanning);
+    end
+  end
+
+  wire unused = &{1'b0, epoch_i.point};
+
+endmodule
+
+`default_nettype wire
