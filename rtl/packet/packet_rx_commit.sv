@@ -379,7 +379,6 @@ module packet_rx_commit #(
     cmd_o = '0;
     cmd_o.qp = verdict.qp;
     cmd_valid_o = verdict_out_valid;
-    piece_ready = 1'b0;
     nothing_left = 1'b0;
     step_next = STEP_EVENT;
 
@@ -392,7 +391,6 @@ module packet_rx_commit #(
           cmd_o.addr = piece.addr;
           cmd_o.packet_last = piece.last;
           cmd_valid_o = verdict_out_valid && piece_valid;
-          piece_ready = verdict_out_valid && cmd_ready_i;
         end else begin
           cmd_o.kind = roci_pkg::SCATTER_DROP;
           cmd_o.packet_last = 1'b1;
@@ -418,9 +416,11 @@ module packet_rx_commit #(
       end
     endcase
 
-    step_done = cmd_valid_o && cmd_ready_i;
-    verdict_out_ready = step_done && nothing_left;
   end
+
+  assign step_done = cmd_valid_o && cmd_ready_i;
+  assign verdict_out_ready = step_done && nothing_left;
+  assign piece_ready = step == STEP_PAYLOAD && placing && verdict_out_valid && cmd_ready_i;
 
   always_ff @(posedge clk_i) begin
     if (step_done) begin

@@ -41,6 +41,8 @@ module packet_rx_dispatch #(
   input  wire                           order_ready_i,
   output roci_pkg::rx_order_t           order_o,
 
+  input  wire                           flush_valid_i, // a flush of a receive began (responder): it
+  input  roci_pkg::colour_t             flush_i,       // ends with `packet_end` like a frame
   input  wire                           end_valid_i,   // a frame's last token came out
   input  roci_pkg::colour_t             end_i,
   output roci_pkg::fence_busy_t         fence_busy_o,
@@ -234,6 +236,7 @@ module packet_rx_dispatch #(
         held_q[c] <= '0;
       end else begin
         held_q[c] <= held_q[c] + COUNT_BITS'(stage0_take && colour_i == 1'(c))
+                     + COUNT_BITS'(flush_valid_i && flush_i == 1'(c))
                      - COUNT_BITS'(end_valid_i && end_i == 1'(c));
         assert (!(end_valid_i && end_i == 1'(c) && held_q[c] == '0))
         else $error("packet_rx_dispatch: more ends than frames");

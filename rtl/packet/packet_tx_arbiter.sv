@@ -51,10 +51,11 @@ module packet_tx_arbiter (
 
     item_valid_o = is_response ? response_valid_i : request_valid_i;
     item_o = is_response ? response_i : request_i;
-    response_ready_o = is_response && item_ready_i;
-    request_ready_o = !is_response && item_ready_i;
-    fire = item_valid_o && item_ready_i;
   end
+
+  assign response_ready_o = is_response && item_ready_i;
+  assign request_ready_o = !is_response && item_ready_i;
+  assign fire = item_valid_o && item_ready_i;
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin

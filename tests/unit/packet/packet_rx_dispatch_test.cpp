@@ -62,6 +62,7 @@ struct Bench {
     port.pack(dut->port_i);
     dut->colour_i = 0;
     dut->end_valid_i = 0;
+    dut->flush_valid_i = 0;
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
     dut.attach(headers);
@@ -275,5 +276,18 @@ TEST_CASE("one frame per cycle, and the fence holds each until its end") {
     bench.dut->end_valid_i = 0;
     bench.dut.tick();
   }
+  REQUIRE(bench.dut->fence_busy_o == 0);
+  // a flush counts like a frame, in its own colour
+  bench.dut->flush_valid_i = 1;
+  bench.dut->flush_i = 0;
+  bench.dut.tick();
+  bench.dut->flush_valid_i = 0;
+  bench.dut.tick(5);
+  REQUIRE(bench.dut->fence_busy_o == 1);
+  bench.dut->end_valid_i = 1;
+  bench.dut->end_i = 0;
+  bench.dut.tick();
+  bench.dut->end_valid_i = 0;
+  bench.dut.tick();
   REQUIRE(bench.dut->fence_busy_o == 0);
 }
