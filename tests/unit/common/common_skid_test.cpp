@@ -82,3 +82,25 @@ TEST_CASE("outputs do not follow inputs within a cycle") {
     dut.tick();
   }
 }
+
+TEST_CASE("nothing is taken in reset") {
+  Random random;
+  for (int round = 0; round < 8; ++round) {
+    Dut<DUT_CLASS> dut(random());
+    Source<Item> in("in", dut->in_valid_i, dut->in_ready_o, dut->in_i);
+    Sink<Item> out("out", dut->out_valid_o, dut->out_ready_i, dut->out_o);
+    dut.tick(2);
+    dut.attach(in);
+    dut.attach(out);
+    for (int n = 0; n < 4; ++n) {
+      const Item item = random_payload<Item>(random);
+      in.push(item);
+      out.expect(item);
+    }
+    dut.tick(3);
+    REQUIRE(in.transfers() == 0);
+    dut->rst_i = 0;
+    dut.run_until([&] { return out.done(); }, "items", 20);
+    dut.tick(5);
+  }
+}
