@@ -361,19 +361,15 @@ void HostMemory::offer_read() {
 
 void HostMemory::offer_response() {
   if (b_ || writes_.empty() || happens(config_.stall_b, kStallB, cycle_)) return;
-  std::vector<uint16_t> ids;  // whose oldest burst is not answered
-  for (auto burst = writes_.begin(); burst != writes_.end(); ++burst) {
-    const uint16_t id = (*burst)->aw.id;
-    const bool oldest = std::ranges::find(ids, id) == ids.end();
-    if (oldest && (*burst)->stored && (*burst)->ready_cycle <= cycle_) {
-      b_ = AxiWriteResponse{id, (*burst)->resp};
-      spare_writes_.push_back(std::move(*burst));
-      writes_.erase(burst);
-      return;
-    }
-    if (!config_.reorder) return;
-    if (oldest) ids.push_back(id);
-  }
+  // Within an ID ready cycles never fall, so the first that is ready is the oldest of its ID.
+  const auto end = config_.reorder ? writes_.end() : writes_.begin() + 1;
+  const auto burst = std::find_if(writes_.begin(), end, [this](const auto& candidate) {
+    return candidate->stored && candidate->ready_cycle <= cycle_;
+  });
+  if (burst == end) return;
+  b_ = AxiWriteResponse{(*burst)->aw.id, (*burst)->resp};
+  spare_writes_.push_back(std::move(*burst));
+  writes_.erase(burst);
 }
 
 bool HostMemory::busy() const {

@@ -15,6 +15,7 @@
 #include "wire/crc.hpp"
 
 using namespace roci::sim;
+using roci::test_seed;
 
 namespace {
 
@@ -240,6 +241,12 @@ TEST_CASE("what cannot be read is told") {
   interface(lengths, 1, lengths.body());
   lengths.bytes[lengths.bytes.size() - 4] ^= 4;
   CHECK(error(lengths).find("lengths") != std::string::npos);
+
+  File option = section(false);
+  interface(option, 1, option.body());
+  enhanced(option, 0, 0, numbered(60, 0), option.body().u16(1).u16(5).u32(0x41414141).bytes);
+  enhanced(option, 0, 0, numbered(60, 1));  // so that the file goes on behind the block
+  CHECK(error(option).find("option runs past") != std::string::npos);
 
   File version = section(false);
   version.bytes[12] = 2;

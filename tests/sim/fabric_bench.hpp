@@ -4,22 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "wire/test_seed.hpp"
 #include "wire/wire_codec.hpp"
 
 namespace roci::sim {
 
 using Bytes = std::vector<uint8_t>;
-
-/// Seed of a random test: ROCI_SEED of the environment, else the given one.
-inline uint64_t test_seed(uint64_t otherwise) {
-  const char* text = std::getenv("ROCI_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
 
 /// MAC of port n.
 inline wirecodec::Mac mac_of(size_t port) {

@@ -12,14 +12,12 @@
 #include <random>
 #include <set>
 
+#include "wire/test_seed.hpp"
+
 using namespace roci::sim;
+using roci::test_seed;
 
 namespace {
-
-uint64_t test_seed(uint64_t otherwise) {
-  const char* text = std::getenv("ROCI_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
 
 // A master that sends what is queued, one request per cycle and channel, and always takes answers
 // unless told otherwise.
@@ -200,6 +198,33 @@ TEST_CASE("reads sample when their latency is over") {
   REQUIRE(bench.master.reads.size() == 2);
   CHECK(bench.master.reads[0].beat.data[0] == pattern(1, 99)[0]);
   CHECK(bench.master.reads[1].beat.data[0] == 0x5a);
+}
+
+TEST_CASE("a write and a read of the same cycle: the read sees it") {
+  Bench bench;
+  bench.master.read(bench.base, 1);
+  for (int i = 0; i < 150; ++i) bench.master.cycle();
+  bench.master.write(bench.base, std::vector<uint8_t>(64, 0x5a));
+  bench.master.drain();
+  CHECK(bench.master.responses[0].cycle == 250);
+  CHECK(bench.master.reads[0].cycle == 250);
+  CHECK(bench.master.reads[0].beat.data[0] == 0x5a);
+}
+
+TEST_CASE("what a failing target leaves behind is not returned") {
+  struct Leaky : DmaTarget {
+    bool read(uint16_t, uint64_t, std::span<uint8_t> out) override {
+      std::ranges::fill(out, 0x11);
+      return false;
+    }
+    bool write(uint16_t, uint64_t, std::span<const uint8_t>) override { return false; }
+  } target;
+  HostMemory memory({}, target);
+  Master master(memory);
+  master.read(0x1000, 1);
+  master.drain();
+  CHECK(master.reads[0].beat.resp == AxiResp::decerr);
+  CHECK(std::ranges::count(master.reads[0].beat.data, 0xee) == 64);
 }
 
 TEST_CASE("answers wait for ready and stay") {

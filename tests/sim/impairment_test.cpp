@@ -11,6 +11,7 @@
 #include "wire/frame_checker.hpp"
 
 using namespace roci::sim;
+using roci::test_seed;
 namespace wc = roci::wirecodec;
 
 namespace {
@@ -85,6 +86,14 @@ TEST_CASE("reorder: behind the next frame") {
   check_rate(swaps, 2000, 0.1 / 1.1);
   std::ranges::sort(sequence);
   for (uint32_t i = 0; i < 2000; ++i) CHECK(sequence[i] == i);
+}
+
+TEST_CASE("duplicates and held-back frames take their time on the receiver's wire") {
+  // 300 bytes are 324 on the wire: last beats are 6.48 cycles apart, or more.
+  const auto frames = stream({.duplicate = 0.2, .reorder = 0.2}, 1000, test_seed(9));
+  for (size_t i = 20; i < frames.size(); ++i) {
+    CHECK(frames[i].last_cycle - frames[i - 20].last_cycle >= 20 * 324 / 50);
+  }
 }
 
 TEST_CASE("reorder: alone it comes after the hold time") {

@@ -8,6 +8,7 @@
 #include "fabric_bench.hpp"
 
 using namespace roci::sim;
+using roci::test_seed;
 
 namespace {
 
@@ -63,6 +64,16 @@ TEST_CASE("a 4166-byte frame takes 83.8 cycles, exactly and for ever") {
   }
   CHECK(way.sink.frames[1000].last_cycle - way.sink.frames[0].last_cycle == 83'800);
   CHECK(way.fabric.tx_counters(0).underruns == 0);
+}
+
+TEST_CASE("back-pressure holds the sender to the rate of the wire") {
+  // The sender must finish when the wire does, but for the two beats that the MAC holds.
+  OneWay way;
+  for (uint32_t i = 0; i < 1000; ++i) way.source.queue(numbered(4166, i));
+  while (!way.source.idle()) way.cycle();
+  const uint64_t wire_end = 1 + 1000 * 4190 / 50;
+  CHECK(way.fabric.cycle() > wire_end - 5);
+  CHECK(way.fabric.cycle() <= wire_end);
 }
 
 TEST_CASE("64-byte WRITEs take 3.48 cycles each") {

@@ -90,7 +90,7 @@ void make(const char* pcap_path, const char* json_path) {
     list.push_back(to_json(frame, time_ns, comment));
   };
   for (const Vector& v : vectors().good) add(v.fields, v.id);
-  RandomFrames random(test_seed(4));
+  RandomFrames random(roci::test_seed(4));
   for (int round = 0; round < 4; ++round) {
     for (const OpcodeInfo& info : all_opcodes()) add(random.next(info), "");
   }

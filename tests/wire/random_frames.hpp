@@ -3,18 +3,12 @@
 // Random well-formed frames of every opcode, for tests of codecs, captures and receive checks.
 #pragma once
 
-#include <cstdlib>
 #include <random>
 
+#include "wire/test_seed.hpp"
 #include "wire/wire_codec.hpp"
 
 namespace roci::wirecodec {
-
-/// Seed of a random test: ROCI_SEED of the environment, else the given one.
-inline uint64_t test_seed(uint64_t otherwise) {
-  const char* text = std::getenv("ROCI_SEED");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
 
 /// Makes random frames; the same seed makes the same frames.
 class RandomFrames {

@@ -11,6 +11,7 @@
 #include "wire/vectors.hpp"
 
 using namespace roci::wirecodec;
+using roci::test_seed;
 
 TEST_CASE("opcode table has the opcodes of wire.md 1.4 and no other") {
   CHECK(all_opcodes().size() == 23 + 12 + 2 + 23);
