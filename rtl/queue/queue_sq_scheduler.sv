@@ -55,8 +55,8 @@ module queue_sq_scheduler #(
   // ------------------------------------------------------------------------------ wakes
   logic [SOURCES-1:0] source_valid, source_ready;
   roci_pkg::qp_t [SOURCES-1:0] source;
-  logic wake_valid, wake_ready;
-  roci_pkg::qp_t wake_qp;
+  logic choice_valid, choice_ready, wake_valid, wake_ready;
+  roci_pkg::qp_t choice_qp, wake_qp;
 
   assign source_valid[WAKES-1:0] = wake_valid_i;
   assign source[WAKES-1:0] = wake_i;
@@ -77,7 +77,13 @@ module queue_sq_scheduler #(
   common_arbiter #(.N(SOURCES), .WIDTH(QP_BITS)) u_wakes (
     .clk_i, .rst_i,
     .in_valid_i(source_valid), .in_ready_o(source_ready), .in_last_i('1), .in_i(source),
-    .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_o(wake_qp), .out_index_o()
+    .out_valid_o(choice_valid), .out_ready_i(choice_ready), .out_o(choice_qp), .out_index_o()
+  );
+
+  common_skid #(.WIDTH(QP_BITS)) u_wake (
+    .clk_i, .rst_i,
+    .in_valid_i(choice_valid), .in_ready_o(choice_ready), .in_i(choice_qp),
+    .out_valid_o(wake_valid), .out_ready_i(wake_ready), .out_o(wake_qp)
   );
 
   // ------------------------------------------------------------------------------ tables

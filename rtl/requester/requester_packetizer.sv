@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_packetizer: makes packets of send queue WQEs, one WQE at a time, one packet every two
-// cycles.
+// requester_packetizer: makes packets of send queue WQEs, one WQE at a time, one packet every three
+// cycles (and one more for each piece of memory but the first).
 //
 //   requester_wqe_front   blocks → WQEs and SGEs, checked for form
 //   requester_send_rows   what is known of the WQE's QP
 //   requester_sge_walk    its SGEs
 //   requester_send_judge  may the next packet go?
-// and here the steps of a WQE. Before each packet it is judged afresh (DECIDE), so an epoch, a
-// state or a window that changes takes effect between packets, and only there: a packet once
+// and here the steps of a WQE. Before each packet it is judged afresh (LOAD, DECIDE), so an epoch,
+// a state or a window that changes takes effect between packets, and only there: a packet once
 // decided always leaves (DESIGN rule 5). A WQE that cannot go on is rewound to (STALL, YIELD): what
 // follows of its QP is discarded by its epoch, and WQEs of other QPs follow.
 //
@@ -91,7 +91,8 @@ module requester_packetizer #(
 
   typedef enum logic [3:0] {
     IDLE,        // no WQE
-    DECIDE,      // what happens with the WQE, or its next packet
+    LOAD,        // row and PSN of the next packet; its conditions are compared
+    DECIDE,      // what happens with it
     SKIP,        // packets to pass over are counted
     SKIP_SGES,   // their bytes are passed over
     COLLECT,     // SGEs of a READ go into its record
@@ -105,10 +106,12 @@ module requester_packetizer #(
 
   // ------------------------------------------------------------------------------ state
   step_e step_q, step_d;
-  requester_send_pkg::row_t row_q;     // row of the QP at work, from the first DECIDE on
-  logic begun_q;                       // row_q, psn_q and left_q are valid: it is not the first one
+  requester_send_pkg::row_t row_q;     // row of the QP at work, from LOAD on
+  logic begun_q;                       // row_q and psn_q are valid: it is not the first LOAD
   logic in_hand_q;                     // an SGE of the WQE is in hand
+  logic passed_q;                      // packets below resume_psn are passed over
   roci_pkg::psn_t psn_q;               // of the packet at work or the next one
+  logic [3:0] number_q;                // its place in the message, modulo 16
   roci_pkg::psn_t last_psn_q;          // of the WQE
   logic [31:0] left_q;                 // bytes of the message from psn_q on
   roci_pkg::addr_t va_q;               // at the peer: of a READ, from psn_q on
@@ -146,6 +149,7 @@ module requester_packetizer #(
   roci_pkg::sge_t sge;
   logic [3:0] sges_left;
   logic sge_next, sge_take, sge_skip, sge_skipping, sge_drop, sge_dropped;
+  logic sge_ends;                      // the SGE in hand ends in this packet
   roci_pkg::packet_len_t piece_length;
   logic [31:0] skip_bytes;
 
@@ -175,14 +179,14 @@ module requester_packetizer #(
     .clk_i, .rst_i,
     .sge_valid_i(sge_valid), .sge_ready_o(sge_ready), .sge_i(front_sge),
     .start_i(take), .count_i(next_wqe.sges),
-    .next_i(sge_next), .take_i(sge_take), .take_bytes_i(piece_length),
+    .next_i(sge_next), .take_i(sge_take), .take_bytes_i(piece_length), .take_all_i(sge_ends),
     .skip_i(sge_skip), .skip_bytes_i(skip_bytes), .drop_i(sge_drop),
     .cur_o(sge), .left_o(sges_left), .skipping_o(sge_skipping), .dropped_o(sge_dropped)
   );
 
   requester_send_judge u_judge (
-    .look_i(look), .row_i(row), .begun_i(begun_q), .psn_i(psn), .window_log2_i(window_log2),
-    .quantum_over_i(quantum_over),
+    .clk_i, .look_i(look), .row_i(row), .passed_i(passed_q), .psn_i(psn), .number_i(number_q),
+    .window_log2_i(window_log2), .quantum_over_i(quantum_over),
     .verdict_o(verdict), .vendor_status_o(vendor_status), .last_psn_o(last_psn),
     .ask_ack_o(ask_ack)
   );
@@ -205,7 +209,7 @@ module requester_packetizer #(
       row = row_q;
     end else begin
       row = look.row;
-      if (look.row.epoch != wqe.epoch) begin
+      if (look.row_old) begin
         row.epoch = wqe.epoch;
         row.next_psn = look.point.first_psn;
         row.resume_psn = look.point.resume_psn;
@@ -216,19 +220,20 @@ module requester_packetizer #(
   end
 
   always_comb begin
-    skips = requester_send_pkg::psn_after(row.resume_psn, row.next_psn);
+    skips = requester_send_pkg::psn_after(row_q.resume_psn, row_q.next_psn);
     mtu = 32'd1 << look.ctx.mtu_log2;
     packet_last = left_q <= mtu || is_read;
     packet_len = is_read ? '0 : (packet_last ? left_q[12:0] : mtu[12:0]);
-    point = '{wqe_index: wqe.index, first_psn: row.next_psn,
-              resume_psn: begun_q ? psn_q : (skips ? row.resume_psn : row.next_psn),
-              read_ordinal: row.read_ordinal};
+    // psn_q is the first one of the WQE until what need not be sent again is passed over
+    point = '{wqe_index: wqe.index, first_psn: row_q.next_psn,
+              resume_psn: skips && !passed_q ? row_q.resume_psn : psn_q,
+              read_ordinal: row_q.read_ordinal};
   end
 
   always_comb begin
     record = '{kind: roci_pkg::INFLIGHT_SEND, signaled: wqe.signaled, blocks: wqe.blocks,
-               wc_opcode: wqe.wc_opcode, byte_len: wqe.length, first_psn: row.next_psn,
-               last_psn: last_psn, read_ordinal: row.read_ordinal};
+               wc_opcode: wqe.wc_opcode, byte_len: wqe.length, first_psn: row_q.next_psn,
+               last_psn: last_psn, read_ordinal: row_q.read_ordinal};
     if (wqe.kind == requester_send_pkg::KIND_NOP && !wqe.signaled) begin
       record.kind = roci_pkg::INFLIGHT_NOP;            // padding: never completes, not even flushed
     end else if (verdict == requester_send_pkg::VERDICT_FLUSH) begin
@@ -245,7 +250,7 @@ module requester_packetizer #(
   logic packet_first;
 
   always_comb begin
-    packet_first = psn == row.next_psn;
+    packet_first = psn_q == row_q.next_psn;
     unique case (wqe.kind)
       requester_send_pkg::KIND_READ: operation = roci_hwif_pkg::OPERATION_READ_REQUEST;
       requester_send_pkg::KIND_WRITE: begin
@@ -294,9 +299,9 @@ module requester_packetizer #(
   roci_pkg::psn_t end_psn;             // one past the packet, of a READ past its responses
   roci_pkg::tx_item_t item;
 
-  assign piece_length = wqe.inline_data || sge.length > 32'(packet_left_q)
-                        ? packet_left_q : sge.length[12:0];
-  assign piece_last = piece_length == packet_left_q || packet_len_q == '0;
+  assign sge_ends = sge.length <= 32'(packet_left_q);
+  assign piece_last = wqe.inline_data || sge.length >= 32'(packet_left_q);   // also if none is left
+  assign piece_length = piece_last ? packet_left_q : sge.length[12:0];
   assign records_gone = (!inflight_valid_q || inflight_ready_i)
                         && (!read_valid_q || read_record_ready_i);
   assign emit = step_q == EMIT && item_free && (!piece_last || records_gone);
@@ -388,6 +393,7 @@ module requester_packetizer #(
     sge_take = 1'b0;
     sge_skip = 1'b0;
     unique case (step_q)
+      LOAD: step_d = DECIDE;
       DECIDE: begin
         unique case (verdict)
           requester_send_pkg::VERDICT_DISCARD: step_d = DROP;
@@ -411,17 +417,17 @@ module requester_packetizer #(
           sge_skip = 1'b1;
           step_d = SKIP_SGES;
         end else begin
-          step_d = DECIDE;
+          step_d = LOAD;
         end
       end
-      SKIP_SGES: if (!sge_skipping) step_d = DECIDE;
+      SKIP_SGES: if (!sge_skipping) step_d = LOAD;
       COLLECT: begin
         sge_next = sges_left != '0;
         if (sges_left == '0) step_d = EMIT;
       end
       EMIT: begin
         sge_take = emit && item.has_piece && !wqe.inline_data;
-        if (packet_done) step_d = packet_last_q ? IDLE : DECIDE;
+        if (packet_done) step_d = packet_last_q ? IDLE : LOAD;
       end
       RECORD: if (inflight_ready_i) step_d = DROP;
       REPORT: if (bus_error_q ? state_error_ready_i : local_error_ready_i) step_d = REWIND;
@@ -430,7 +436,7 @@ module requester_packetizer #(
       DROP: if (sge_dropped) step_d = IDLE;
       default: ;
     endcase
-    if (take) step_d = DECIDE;
+    if (take) step_d = LOAD;
   end
 
   always_ff @(posedge clk_i) begin
@@ -440,9 +446,12 @@ module requester_packetizer #(
     if (read_record_ready_i) read_valid_q <= 1'b0;
 
     unique case (step_q)
-      DECIDE: begin
+      LOAD: begin
         row_q <= row;
         psn_q <= psn;
+        begun_q <= 1'b1;
+      end
+      DECIDE: begin
         last_psn_q <= last_psn;
         packet_last_q <= packet_last;
         packet_len_q <= packet_len;
@@ -457,7 +466,6 @@ module requester_packetizer #(
         vendor_status_q <= vendor_status;
         read_count_q <= '0;
         if (sge_next) in_hand_q <= 1'b1;
-        begun_q <= 1'b1;
         if (step_d == RECORD || (verdict == requester_send_pkg::VERDICT_SEND && packet_last)) begin
           inflight_valid_q <= 1'b1;
         end
@@ -465,6 +473,8 @@ module requester_packetizer #(
       end
       SKIP: begin
         psn_q <= row_q.resume_psn;
+        passed_q <= 1'b1;
+        number_q <= skip_count[3:0];
         left_q <= wqe.length - skip_offset;
         if (is_read) va_q <= wqe.va + 64'(skip_offset);
         inline_q <= skip_offset[8:0];
@@ -484,6 +494,7 @@ module requester_packetizer #(
         if (piece_last) begin
           row_q <= commit_row;
           psn_q <= psn_q + 24'd1;
+          number_q <= number_q + 4'd1;
           left_q <= left_q - 32'(packet_len_q);
         end
       end
@@ -493,6 +504,8 @@ module requester_packetizer #(
     if (take) begin
       begun_q <= 1'b0;
       in_hand_q <= 1'b0;
+      passed_q <= 1'b0;
+      number_q <= '0;
       left_q <= next_wqe.length;
       va_q <= next_wqe.va;
       inline_q <= '0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_send_judge: whether the next packet of a WQE may go, and if not, why. Combinational.
+// requester_send_judge: whether the next packet of a WQE may go, and if not, why. The conditions
+// are compared in one cycle, the verdict on them stands in the next one.
 //
 // Asked before every packet with what is known of the QP at that time; nothing is remembered, so a
 // WQE that was let go on once needs all conditions again for its next packet. Order:
@@ -23,27 +24,52 @@
 `default_nettype none
 
 module requester_send_judge (
+  input  wire                              clk_i,
+
   input  wire requester_send_pkg::look_t   look_i,      // WQE and QP
   input  wire requester_send_pkg::row_t    row_i,       // the QP's row, rewind point loaded
-  input  wire                              begun_i,     // psn_i is not the WQE's first look
+  input  wire                              passed_i,    // packets below resume_psn are passed over
   input  wire roci_pkg::psn_t              psn_i,       // of the next packet
+  input  wire [3:0]                        number_i,    // its place in the message, modulo 16
   input  wire [4:0]                        window_log2_i,   // byte cap
   input  wire                              quantum_over_i,
 
+  // one cycle later
   output requester_send_pkg::verdict_e     verdict_o,
   output logic [7:0]                       vendor_status_o, // of a local error
   output roci_pkg::psn_t                   last_psn_o,      // of the WQE (NOP: one before)
   output logic                             ask_ack_o        // of a packet in mid-message
 );
 
-  localparam logic [4:0] ACK_LOG2 = 5'd4;              // at least every 16 packets
+  localparam logic [4:0] ACK_LOG2 = 5'd4;            // at least every 16 packets, see number_i
 
-  logic is_read, is_nop, executable;
+  // What the verdict depends on.
+  typedef struct packed {
+    logic dead;                        // old epoch, RESET, INIT
+    logic unreadable;
+    logic failed;                      // ERR, SQE
+    logic held;                        // RTR, RNR wait, SQD before the first packet
+    logic quantum_over;
+    logic record_free;
+    logic fence_open;
+    logic is_nop;
+    logic stopped;
+    logic skips;
+    logic open;                        // windows
+    logic [7:0] vendor_status;
+    roci_pkg::psn_t last_psn;
+    logic ask_ack;
+  } conditions_t;
+
+  conditions_t now, now_q;
+
+  logic is_read, is_nop;
   logic started;                       // a packet of this WQE was sent before
   logic [15:0] record_distance;
-  logic record_free, fence_open, stopped, credit, near, inside_cap;
-  roci_pkg::psn_t cap_base, cap_distance, window_distance, psn_distance;
+  logic credit, near, inside_cap;
+  roci_pkg::psn_t last_psn, before_stop, cap_base, cap_distance, window_distance, psn_distance;
   logic [4:0] cap_log2, ack_log2;      // packets
+  logic [3:0] ack_mask;
   roci_pkg::read_ordinal_t reads_in_flight;
 
   function automatic logic behind(input roci_pkg::psn_t distance);
@@ -53,28 +79,17 @@ module requester_send_judge (
   assign is_read = look_i.wqe.kind == requester_send_pkg::KIND_READ;
   assign is_nop = look_i.wqe.kind == requester_send_pkg::KIND_NOP;
 
-  always_comb begin
-    vendor_status_o = look_i.wqe.vendor_status;
-    if (vendor_status_o == '0 && look_i.ctx.qp_type != roci_hwif_pkg::QP_TYPE_RC && !is_nop) begin
-      vendor_status_o = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
-    end
-  end
-
-  assign executable = vendor_status_o == '0;
   assign started = requester_send_pkg::psn_after(row_i.max_psn, row_i.next_psn);
-  assign last_psn_o = row_i.next_psn + look_i.psn_count - 24'd1;
+  assign last_psn = row_i.next_psn + look_i.psn_count - 24'd1;
 
   // Distances are unsigned: a WQE older than the oldest one is far away, not near.
   assign record_distance = look_i.wqe.index - look_i.oldest_index;
-  assign record_free = (record_distance >> look_i.ctx.inflight_log2) == '0;
   assign reads_in_flight = row_i.read_ordinal - look_i.reads_done;
-  assign fence_open = !look_i.wqe.fence || reads_in_flight == '0;
   assign credit = reads_in_flight < look_i.ctx.max_rd_atomic;
-  assign stopped = look_i.stop_valid && !requester_send_pkg::psn_after(look_i.stop_psn, psn_i);
 
   // A packet below acked_psn was acknowledged while it was rewound: harmless to send. Half the
   // circle is ahead, not behind: so much can be outstanding, nothing is ever so far back.
-  assign window_distance = last_psn_o - look_i.acked_psn;
+  assign window_distance = last_psn - look_i.acked_psn;
   assign psn_distance = psn_i - look_i.acked_psn;
   assign near = behind(psn_distance) || !window_distance[23];
 
@@ -85,52 +100,74 @@ module requester_send_judge (
                     ? window_log2_i - 5'(look_i.ctx.mtu_log2) : 5'd0;
   assign inside_cap = behind(cap_distance) || (cap_distance >> cap_log2) == '0;
 
-  // Every 16 packets, or every quarter of the cap if that is less (DESIGN 5.3). Each message ends
-  // with an AckReq, so half a record region never goes by without one. Leaving it out on some ends
-  // of messages would be decided beside this.
+  // An ACK is asked for every 16 packets, or every quarter of the cap if that is less (DESIGN 5.3).
+  // Each message ends with an AckReq, so half a record region never goes by without one. Leaving it
+  // out on some ends of messages would be decided beside this.
   assign ack_log2 = cap_log2 < 5'd2 ? 5'd0
                     : (cap_log2 - 5'd2 < ACK_LOG2 ? cap_log2 - 5'd2 : ACK_LOG2);
+  assign ack_mask = ~(4'hf << ack_log2);
+  assign before_stop = look_i.stop_psn - 24'd1;
 
   always_comb begin
-    roci_pkg::psn_t number, low;
-    number = psn_i - row_i.next_psn;
-    low = ~(24'hffffff << ack_log2);
-    ask_ack_o = (number & low) == low
-                || (look_i.stop_valid && psn_i + 24'd1 == look_i.stop_psn);
+    now.dead = look_i.wqe.epoch != look_i.epoch || look_i.state == roci_pkg::QPS_RESET
+               || look_i.state == roci_pkg::QPS_INIT;
+    now.unreadable = look_i.wqe.bus_error;
+    now.failed = look_i.state == roci_pkg::QPS_ERR || look_i.state == roci_pkg::QPS_SQE;
+    now.held = look_i.state == roci_pkg::QPS_RTR || look_i.waiting
+               || (look_i.state == roci_pkg::QPS_SQD && !started);
+    now.quantum_over = quantum_over_i;
+    now.record_free = (record_distance >> look_i.ctx.inflight_log2) == '0;
+    now.fence_open = !look_i.wqe.fence || reads_in_flight == '0;
+    now.is_nop = is_nop;
+    now.stopped = look_i.stop_valid && !requester_send_pkg::psn_after(look_i.stop_psn, psn_i);
+    now.skips = !passed_i && requester_send_pkg::psn_after(row_i.resume_psn, row_i.next_psn);
+    now.open = near && (is_read ? credit : inside_cap);
+    now.vendor_status = look_i.wqe.vendor_status;
+    if (look_i.wqe.vendor_status == '0 && look_i.ctx.qp_type != roci_hwif_pkg::QP_TYPE_RC
+        && !is_nop) begin
+      now.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
+    end
+    now.last_psn = last_psn;
+    now.ask_ack = (number_i & ack_mask) == ack_mask
+                  || (look_i.stop_valid && psn_i == before_stop);
   end
+
+  always_ff @(posedge clk_i) now_q <= now;
+
+  assign vendor_status_o = now_q.vendor_status;
+  assign last_psn_o = now_q.last_psn;
+  assign ask_ack_o = now_q.ask_ack;
 
   always_comb begin
     verdict_o = requester_send_pkg::VERDICT_SEND;
-    if (look_i.wqe.epoch != look_i.epoch || look_i.state == roci_pkg::QPS_RESET
-        || look_i.state == roci_pkg::QPS_INIT) begin
+    if (now_q.dead) begin
       verdict_o = requester_send_pkg::VERDICT_DISCARD;
-    end else if (look_i.state == roci_pkg::QPS_ERR || look_i.state == roci_pkg::QPS_SQE) begin
-      if (look_i.wqe.bus_error) verdict_o = requester_send_pkg::VERDICT_DISCARD;
-      else if (record_free) verdict_o = requester_send_pkg::VERDICT_FLUSH;
+    end else if (now_q.failed) begin
+      if (now_q.unreadable) verdict_o = requester_send_pkg::VERDICT_DISCARD;
+      else if (now_q.record_free) verdict_o = requester_send_pkg::VERDICT_FLUSH;
       else verdict_o = requester_send_pkg::VERDICT_STALL;
-    end else if (look_i.wqe.bus_error) begin
+    end else if (now_q.unreadable) begin
       verdict_o = requester_send_pkg::VERDICT_BUS_ERROR;
-    end else if (look_i.state == roci_pkg::QPS_RTR || look_i.waiting
-                 || (look_i.state == roci_pkg::QPS_SQD && !started)) begin
+    end else if (now_q.held) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
-    end else if (quantum_over_i) begin
+    end else if (now_q.quantum_over) begin
       verdict_o = requester_send_pkg::VERDICT_YIELD;
-    end else if (!record_free || !fence_open) begin
+    end else if (!now_q.record_free || !now_q.fence_open) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
-    end else if (is_nop && executable) begin
+    end else if (now_q.is_nop && now_q.vendor_status == '0) begin
       verdict_o = requester_send_pkg::VERDICT_NOP;
-    end else if (stopped) begin
+    end else if (now_q.stopped) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
-    end else if (!executable) begin
+    end else if (now_q.vendor_status != '0) begin
       verdict_o = requester_send_pkg::VERDICT_LOCAL_ERROR;
-    end else if (!begun_i && requester_send_pkg::psn_after(row_i.resume_psn, row_i.next_psn)) begin
+    end else if (now_q.skips) begin
       verdict_o = requester_send_pkg::VERDICT_SKIP;
-    end else if (!near || (is_read ? !credit : !inside_cap)) begin
+    end else if (!now_q.open) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
     end
   end
 
-  wire unused = &{1'b0, look_i};
+  wire unused = &{1'b0, look_i, row_i};
 
 endmodule
 

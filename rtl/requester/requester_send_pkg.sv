@@ -69,6 +69,7 @@ package requester_send_pkg;
     wqe_t wqe;
     context_t ctx;
     row_t row;
+    logic row_old;                   // the row is of another epoch: load the rewind point
     logic [23:0] psn_count;          // PSNs of the WQE: max(1, ceil(length / MTU)), NOP: 0
     roci_pkg::epoch_t epoch;         // the QP's present one
     roci_pkg::rewind_point_t point;  // where it began

@@ -198,6 +198,8 @@ module requester_send_rows (
                  read_base: word1.read_base, read_log2: word1.read_log2};
     look.row = commit_valid_i && cur_q.wqe.qp == wait_q.qp ? commit_i : row;
 
+    look.row_old = look.row.epoch != wait_q.epoch;
+
     // A READ takes the PSNs of its responses, other requests one per packet (wire.md 2.1).
     rounded = {1'b0, wait_q.length} + ((33'd1 << look.ctx.mtu_log2) - 33'd1);
     look.psn_count = 24'(rounded >> look.ctx.mtu_log2);

@@ -14,7 +14,7 @@
 `default_nettype none
 
 module requester_sge_walk #(
-  parameter int unsigned DEPTH = 32                  // SGEs in line, > 15
+  parameter int unsigned DEPTH = roci_config_pkg::IS_WIDE ? 32 : 16   // SGEs in line, > 15
 ) (
   input  wire                    clk_i,
   input  wire                    rst_i,
@@ -28,6 +28,7 @@ module requester_sge_walk #(
   input  wire                    next_i,
   input  wire                    take_i,
   input  wire roci_pkg::packet_len_t take_bytes_i,   // 1..cur_o.length
+  input  wire                    take_all_i,         // that is all of it
   input  wire                    skip_i,
   input  wire [31:0]             skip_bytes_i,       // less than the WQE has from here on
   input  wire                    drop_i,
@@ -59,7 +60,7 @@ module requester_sge_walk #(
   assign skipping_o = skip_q;
   assign dropped_o = left_q <= 4'd1;
 
-  assign used_up = take_i && 32'(take_bytes_i) == cur_q.length;
+  assign used_up = take_i && take_all_i;
   assign pass = skip_q && skip_left_q >= cur_q.length;
   assign load = next_i || (used_up && left_q != '0) || pass;
   assign pop = load || (drop_i && left_q != '0);
@@ -94,7 +95,10 @@ module requester_sge_walk #(
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
       if (pop) assert (head_valid && left_q != '0);
-      if (take_i) assert (32'(take_bytes_i) <= cur_q.length && take_bytes_i != '0);
+      if (take_i) begin
+        assert (32'(take_bytes_i) <= cur_q.length && take_bytes_i != '0);
+        assert (take_all_i == (32'(take_bytes_i) == cur_q.length));
+      end
       if (start_i) assert (left_q == '0 || (left_q == 4'd1 && pop));
       if (skip_q) assert (!next_i && !take_i && !skip_i && !drop_i && !start_i);
     end

@@ -32,7 +32,7 @@ std::int64_t distance(std::uint32_t a, std::uint32_t b) {
 struct Question {
   spkg::look_t look;
   spkg::row_t row;
-  bool begun;
+  bool passed;                       // what need not be sent again is behind
   std::uint32_t psn;
   unsigned window_log2;
   bool quantum_over;
@@ -58,7 +58,7 @@ Verdict rules(const Question& q) {
   if (nop && fine) return kNopRecord;
   if (q.look.stop_valid && distance(q.psn, q.look.stop_psn) >= 0) return kStall;
   if (!fine) return kLocalError;
-  if (!q.begun && distance(q.row.resume_psn, first) > 0) return kSkip;
+  if (!q.passed && distance(q.row.resume_psn, first) > 0) return kSkip;
   const std::uint32_t last = (first + q.look.psn_count - 1) & kPsnMask;
   const auto from_acked = distance(q.psn, q.look.acked_psn);
   if ((from_acked >= 0 || from_acked == kHalf) &&
@@ -106,8 +106,8 @@ Question ask(Random& random) {
   look.acked_psn = near(q.row.next_psn, span);
   q.row.max_psn = near(q.row.next_psn, random.below(4));
   q.row.resume_psn = near(q.row.next_psn, random.below(4));
-  q.begun = random.chance(0.5);
-  q.psn = q.begun ? (q.row.next_psn + static_cast<std::uint32_t>(
+  q.passed = random.chance(0.5);
+  q.psn = q.passed ? (q.row.next_psn + static_cast<std::uint32_t>(
                          random.below(look.psn_count + 1))) & kPsnMask
                   : q.row.next_psn;
   q.row.read_end_psn = near(random.chance(0.5) ? look.acked_psn : q.psn, 1u << random.below(12));
@@ -127,14 +127,15 @@ TEST_CASE("every verdict by the rules") {
     const Question q = ask(random);
     q.look.pack(dut->look_i);
     q.row.pack(dut->row_i);
-    dut->begun_i = q.begun;
+    dut->passed_i = q.passed;
     dut->psn_i = q.psn;
+    dut->number_i = (q.psn - q.row.next_psn) & 15;
     dut->window_log2_i = static_cast<CData>(q.window_log2);
     dut->quantum_over_i = q.quantum_over;
-    dut.eval();
+    dut.tick();
     const auto verdict = rules(q);
     if (dut->verdict_o != verdict) {
-      CAPTURE(q.look.to_string(), q.row.to_string(), q.begun, q.psn, q.window_log2);
+      CAPTURE(q.look.to_string(), q.row.to_string(), q.passed, q.psn, q.window_log2);
       REQUIRE(dut->verdict_o == verdict);
     }
     ++seen[verdict];

@@ -152,6 +152,7 @@ struct Bench : Agent {
     REQUIRE(look.ctx.read_base == qp.ctx.read_base);
     REQUIRE(look.ctx.read_log2 == qp.ctx.read_log2);
     REQUIRE(look.row == expected_row);
+    REQUIRE(look.row_old == (expected_row.epoch != at_work->epoch));
     const std::uint64_t mtu = qp.ctx.mtu();
     const auto kind = static_cast<unsigned>(at_work->kind);
     const std::uint64_t count =

@@ -2,7 +2,7 @@
 //
 // requester_sge_walk: random WQEs are walked with random takes, skips and drops; what is in hand
 // must always be the bytes that a plain list of SGEs has at that place.
-// model: configs=any
+// model: configs=wide,narrow
 #include DUT_HEADER
 
 #include <catch2/catch.hpp>
@@ -30,6 +30,7 @@ struct Bench {
     dut->start_i = dut->next_i = dut->take_i = dut->skip_i = dut->drop_i = 0;
     dut->count_i = static_cast<CData>(random.bits(4));
     dut->take_bytes_i = static_cast<SData>(random.bits(13));
+    dut->take_all_i = random.chance(0.5);
     dut->skip_bytes_i = static_cast<IData>(random());
   }
   // One cycle with the orders set before it.
@@ -100,6 +101,7 @@ TEST_CASE("walks equal a plain list") {
           const auto bytes = random.chance(0.5) ? most : random.between(1, most);
           dut->take_i = 1;
           dut->take_bytes_i = static_cast<SData>(bytes);
+          dut->take_all_i = bytes == s.length;
           bench.tick();
           used += bytes;
           if (used == list[at].length) {
