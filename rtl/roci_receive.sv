@@ -185,12 +185,29 @@ module roci_receive (
     .in_valid_i(dispatch_order_valid), .in_ready_o(dispatch_order_ready), .in_i(dispatch_order),
     .out_valid_o(order_valid), .out_ready_i(order_ready), .out_o(order_bits), .usage_o()
   );
+  // judged items through register slices: the judges' logic ends here
+  logic [$bits(roci_pkg::rx_item_t)-1:0] responder_bits, requester_bits;
+  logic responder_valid, responder_ready, requester_valid, requester_ready;
+
+  common_skid #(.WIDTH($bits(roci_pkg::rx_item_t))) u_responder_slice (
+    .clk_i, .rst_i,
+    .in_valid_i(responder_valid_i), .in_ready_o(responder_ready_o), .in_i(responder_i),
+    .out_valid_o(responder_valid), .out_ready_i(responder_ready), .out_o(responder_bits)
+  );
+  common_skid #(.WIDTH($bits(roci_pkg::rx_item_t))) u_requester_slice (
+    .clk_i, .rst_i,
+    .in_valid_i(requester_valid_i), .in_ready_o(requester_ready_o), .in_i(requester_i),
+    .out_valid_o(requester_valid), .out_ready_i(requester_ready), .out_o(requester_bits)
+  );
+
   packet_rx_commit u_commit (
     .clk_i, .rst_i,
     .order_valid_i(order_valid), .order_ready_o(order_ready),
     .order_i(roci_pkg::rx_order_t'(order_bits)),
-    .responder_valid_i, .responder_ready_o, .responder_i,
-    .requester_valid_i, .requester_ready_o, .requester_i,
+    .responder_valid_i(responder_valid), .responder_ready_o(responder_ready),
+    .responder_i(roci_pkg::rx_item_t'(responder_bits)),
+    .requester_valid_i(requester_valid), .requester_ready_o(requester_ready),
+    .requester_i(roci_pkg::rx_item_t'(requester_bits)),
     .xlat_valid_o, .xlat_ready_i, .xlat_o, .answer_valid_i, .answer_ready_o, .answer_i,
     .cmd_valid_o(cmd_valid), .cmd_ready_i(cmd_ready), .cmd_o(cmd),
     .error_valid_o, .error_ready_i, .error_o, .state_i, .ready_o(commit_ready)

@@ -122,14 +122,17 @@ module context_qp_state #(
   always_comb begin
     changes = (op1_q.is_write || !op1_q.is_ctx) && op1_q.from[read_state];
     wants_event = op1_q.valid && changes && op1_q.event_valid;
-    stage1_done = op1_q.valid && (!wants_event || event_ready_i);
 
     event_valid_o = wants_event;
     event_o = '0;
     event_o.fn = read_identity.fn;
     event_o.event_type = op1_q.event_type;
     event_o.object = read_identity.qpn;
+  end
 
+  assign stage1_done = op1_q.valid && (!wants_event || event_ready_i);
+
+  always_comb begin
     // the broadcast leaves with the write
     state_o.valid = stage1_done && changes;
     state_o.qp = op1_q.qp;

@@ -110,17 +110,17 @@ module packet_rx_commit #(
       entry_valid = 1'b1;
     end
     entry_last = entry.item.last;
-
-    entry_ready = ready_o && waiting_in_ready && (xlat_ready_i || !entry.item.has_piece);
-    order_ready_o = entry_valid && entry_ready && entry_last && !take_flush;
-    responder_ready_o = entry_ready && (take_flush
-        || (order_valid_i && order_i.target == roci_pkg::RX_RESPONDER));
-    requester_ready_o = entry_ready && !take_flush
-        && order_valid_i && order_i.target == roci_pkg::RX_REQUESTER;
-
-    xlat_valid_o = entry_valid && entry.item.has_piece && waiting_in_ready && ready_o;
-    xlat_o = '{piece: entry.item.piece, fn: entry.item.fn, pd: entry.item.pd, qp: entry.item.qp};
   end
+
+  assign entry_ready = ready_o && waiting_in_ready && (xlat_ready_i || !entry.item.has_piece);
+  assign order_ready_o = entry_valid && entry_ready && entry_last && !take_flush;
+  assign responder_ready_o = entry_ready
+      && (take_flush || (order_valid_i && order_i.target == roci_pkg::RX_RESPONDER));
+  assign requester_ready_o = entry_ready && !take_flush
+                             && order_valid_i && order_i.target == roci_pkg::RX_REQUESTER;
+  assign xlat_valid_o = entry_valid && entry.item.has_piece && waiting_in_ready && ready_o;
+  assign xlat_o = '{piece: entry.item.piece, fn: entry.item.fn, pd: entry.item.pd,
+                    qp: entry.item.qp};
 
   always_ff @(posedge clk_i) begin
     flush_shown_q <= take_flush;
