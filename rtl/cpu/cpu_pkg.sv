@@ -80,10 +80,62 @@ package cpu_pkg;
     roci_pkg::fn_t fn;
   } admin_order_t;
 
-  // Host memory copies of the CPU subsystem; RAM addresses count words of 8 bytes.
+  // ------------------------------------------------------------------------- inside the subsystem
+  // RAM of the CPU: words of 8 bytes. The admin engine's slots lie at its end, one per function:
+  // words 0..7 command, 8..23 input, the rest is the firmware's.
   localparam int unsigned RAM_BYTES = roci_config_pkg::IS_WIDE ? 65536 : 32768;
   localparam int unsigned RAM_WORDS = RAM_BYTES / 8;
-  typedef logic [$clog2(RAM_WORDS)-1:0] ram_addr_t;
+  localparam int unsigned RAM_BITS = $clog2(RAM_WORDS);
+  localparam int unsigned SLOT_WORDS_LOG2 = 5;
+  localparam int unsigned SLOT_INPUT_WORD = 8;
+  localparam int unsigned SLOT_INPUT_BYTES = 128;
+  typedef logic [RAM_BITS-1:0] ram_addr_t;
+
+  // First word of a function's slot.
+  function automatic ram_addr_t slot_address(input roci_pkg::fn_t fn);
+    return ram_addr_t'(RAM_WORDS - (FNS << SLOT_WORDS_LOG2))
+           + (ram_addr_t'(fn) << SLOT_WORDS_LOG2);
+  endfunction
+
+  // A copy between host memory and RAM. The host address is a multiple of 8.
+  localparam int unsigned COPY_BITS = 11;            // up to 2047 bytes
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    roci_pkg::addr_t addr;
+    ram_addr_t ram;
+    logic [COPY_BITS-1:0] bytes;     // 1..; reads: a multiple of 8
+  } copy_t;
+
+  // Tag of a write's token: what happens when it is in memory.
+  typedef struct packed {
+    logic is_completion;             // else a copy of the firmware
+    logic raise;
+    vector_t irq_vector;
+    roci_pkg::fn_t fn;
+  } write_tag_t;
+
+  // Accesses of the firmware to registers. Held until done.
+  typedef struct packed {
+    logic valid;
+    logic write;
+    logic [5:0] word;                // register number: byte address / 4
+    logic [31:0] wdata;
+  } reg_req_t;
+
+  // ADMIN_COMPLETE
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    logic is_error;                  // counted
+    logic releases;                  // the function's next command may be fetched
+    ram_addr_t ram;                  // of the 32 bytes
+  } completion_job_t;
+
+  // Counters of the subsystem, names as in enum `counter`.
+  typedef struct packed {
+    logic admin_commands;
+    logic admin_errors;
+    logic function_resets;
+  } cpu_counters_t;
 
 endpackage
 

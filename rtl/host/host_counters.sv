@@ -98,36 +98,47 @@ module host_counters #(
   } row_t;
 
   logic [1:0] gap_q;                   // sweep steps since the last read, stops at READ_GAP
-  logic read_take, read_taken_q;
+  logic read_take, read_taken_q, read_taken2_q;
   index_t index0_q;                    // next to visit
   logic first0_q;                      // first sweep: the RAM holds nothing yet
 
+  // The multiplexer of the small counters takes two steps: eight of 16 groups, one of them.
+  localparam int unsigned GROUPS = (COUNTERS + 7) / 8;
+  lfsr_t [GROUPS-1:0][7:0] small_groups;
+  lfsr_t [GROUPS-1:0] small1_q;        // counter index1_q[2:0] of each group
+
   logic valid1_q, first1_q;
-  index_t index1_q;
-  lfsr_t small1_q;
+  index_t index1_q, read_index_q;
   logic is_amount1_q;
   place_t sum1_q;
-  logic [$bits(row_t)-1:0] ram_bits;
-  row_t row1;
-  place_t place1;
 
-  logic valid2_q;
+  logic valid2_q, first2_q;
   index_t index2_q;
+  lfsr_t small2_q;
   logic is_amount2_q;
-  place_t place2_q;
-  row_t row2_q;
-  place_t moved2;
+  place_t sum2_q;
+  logic [$bits(row_t)-1:0] ram_bits;
+  row_t row2;
+  place_t place2;
 
   logic valid3_q;
   index_t index3_q;
-  place_t place3_q, moved3_q;
-  logic [63:0] value3_q;
-  row_t row3;
+  logic is_amount3_q;
+  place_t place3_q;
+  row_t row3_q;
+  place_t moved3;
+
+  logic valid4_q;
+  index_t index4_q;
+  place_t place4_q, moved4_q;
+  logic [63:0] value4_q;
+  row_t row4;
 
   logic is_amount0;
   place_t sum0;
 
-  assign read_take = read_valid_i && !read_taken_q && !read_done_o && gap_q == 2'(READ_GAP);
+  assign read_take = read_valid_i && !read_taken_q && !read_taken2_q && !read_done_o
+                     && gap_q == 2'(READ_GAP);
 
   always_comb begin
     is_amount0 = 1'b0;
@@ -140,49 +151,62 @@ module host_counters #(
     end
   end
 
+  assign small_groups = (8*GROUPS*LFSR_BITS)'(small_q);
+
   // Before the first visit RAM and small counter count as zero.
-  assign row1 = first1_q ? '0 : row_t'(ram_bits);
-  assign place1 = is_amount1_q ? sum1_q : place_t'(PLACES[small1_q]);
+  assign row2 = first2_q ? '0 : row_t'(ram_bits);
+  assign place2 = is_amount2_q ? sum2_q : place_t'(PLACES[small2_q]);
 
   always_comb begin
-    moved2 = place2_q - row2_q.place;
-    if (!is_amount2_q && place2_q < row2_q.place) moved2 = moved2 + place_t'(PERIOD);
+    moved3 = place3_q - row3_q.place;
+    if (!is_amount3_q && place3_q < row3_q.place) moved3 = moved3 + place_t'(PERIOD);
   end
 
-  assign row3 = '{place: place3_q, value: value3_q + 64'(moved3_q)};
+  assign row4 = '{place: place4_q, value: value4_q + 64'(moved4_q)};
 
   always_ff @(posedge clk_i) begin
-    small1_q <= small_q[index0_q];
+    for (int unsigned g = 0; g < GROUPS; g++) small1_q[g] <= small_groups[g][index0_q[2:0]];
+    read_index_q <= read_index_i;
     is_amount1_q <= is_amount0;
     sum1_q <= sum0;
     index1_q <= index0_q;
     first1_q <= first0_q;
 
-    index2_q <= index1_q;
+    small2_q <= small1_q[index1_q[INDEX_BITS-1:3]];
     is_amount2_q <= is_amount1_q;
-    place2_q <= place1;
-    row2_q <= row1;
+    sum2_q <= sum1_q;
+    index2_q <= index1_q;
+    first2_q <= first1_q;
 
     index3_q <= index2_q;
-    place3_q <= place2_q;
-    moved3_q <= moved2;
-    value3_q <= row2_q.value;
+    is_amount3_q <= is_amount2_q;
+    place3_q <= place2;
+    row3_q <= row2;
+
+    index4_q <= index3_q;
+    place4_q <= place3_q;
+    moved4_q <= moved3;
+    value4_q <= row3_q.value;
 
     if (rst_i) begin
       index0_q <= '0;
       first0_q <= 1'b1;
       gap_q <= '0;
       read_taken_q <= 1'b0;
+      read_taken2_q <= 1'b0;
       valid1_q <= 1'b0;
       valid2_q <= 1'b0;
       valid3_q <= 1'b0;
+      valid4_q <= 1'b0;
       read_done_o <= 1'b0;
     end else begin
       valid1_q <= !read_take;
       valid2_q <= valid1_q;
       valid3_q <= valid2_q;
+      valid4_q <= valid3_q;
       read_taken_q <= read_take;
-      read_done_o <= read_taken_q;
+      read_taken2_q <= read_taken_q;
+      read_done_o <= read_taken2_q;
       if (read_take) begin
         gap_q <= '0;
       end else begin
@@ -192,7 +216,7 @@ module host_counters #(
       end
     end
     // Nothing has been counted before the first sweep is over.
-    read_value_o <= first1_q ? '0 : ram_bits[63:0];
+    read_value_o <= first2_q ? '0 : ram_bits[63:0];
   end
 
   // A row is visited again long after its write: no collision. A read may hit a write (BYPASS).
@@ -200,8 +224,8 @@ module host_counters #(
     .WIDTH($bits(row_t)), .DEPTH(COUNTERS), .LATENCY(1), .BYPASS(1'b1), .STYLE("block")
   ) u_values (
     .clk_i,
-    .we_i(valid3_q), .waddr_i(index3_q), .wdata_i(row3),
-    .re_i(1'b1), .raddr_i(read_take ? read_index_i : index0_q), .rdata_o(ram_bits)
+    .we_i(valid4_q), .waddr_i(index4_q), .wdata_i(row4),
+    .re_i(1'b1), .raddr_i(read_taken_q ? read_index_q : index1_q), .rdata_o(ram_bits)
   );
 
 endmodule

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// cpu_context: single accesses and lists of random groups against a map of the columns; owners answer
+// after random delays, the RAM is granted at random; an access that nobody answers is given up and
+// remembered.
+// model: configs=any args=-GTIMEOUT=200
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "harness/harness.hpp"
+#include "roci_svstructs.hpp"
+
+using namespace roci::test;
+namespace pkg = roci::sv::roci_pkg;
+
+namespace {
+
+using Key = std::tuple<unsigned, unsigned, unsigned>;   // column, index, word
+
+/// All owners: answers a request once, after a random time, and wants it gone then.
+struct Owners : Agent {
+  Dut<DUT_CLASS>& dut;
+  Random random;
+  std::map<Key, std::uint64_t> rows;
+  std::vector<std::pair<Key, std::uint64_t>> writes;
+  unsigned deaf = 64;                       // this column never answers
+  unsigned max_delay = 0;
+  bool active = false, answered = false;
+  unsigned left = 0;
+  pkg::ctx_req_t seen{};
+  pkg::ctx_rsp_t answer{};
+  explicit Owners(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt) {}
+  void sample() override {
+    const auto request = pkg::ctx_req_t::unpack(dut->ctx_o);
+    answer = {};
+    if (answered) {
+      answered = false;
+      active = false;
+      return;                               // the cycle in which `done` was seen
+    }
+    if (!request.valid) {
+      REQUIRE((!active || seen.column == deaf));   // held until done
+      active = false;
+      return;
+    }
+    if (!active) {
+      active = true;
+      seen = request;
+      left = static_cast<unsigned>(random.below(max_delay + 1));
+    }
+    REQUIRE(request == seen);
+    if (request.column == deaf) return;
+    if (left-- != 0) return;
+    const Key key{request.column, request.index, request.word};
+    answer.done = true;
+    answer.rdata = rows[key];
+    if (request.write) {
+      rows[key] = request.wdata;
+      writes.push_back({key, request.wdata});
+    }
+    answered = true;
+  }
+  void drive() override { answer.pack(dut->ctx_i); }
+};
+
+struct Ram : Agent {
+  Dut<DUT_CLASS>& dut;
+  Random random;
+  std::vector<std::uint64_t> words;
+  double stall = 0.0;
+  std::uint64_t data = 0;
+  explicit Ram(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt), words(8192) {}
+  void sample() override {
+    data = random();
+    if (dut->read_valid_o && dut->read_ready_i) data = words.at(dut->read_addr_o);
+  }
+  void drive() override {
+    dut->read_ready_i = !random.chance(stall);
+    dut->rdata_i = data;
+  }
+};
+
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Owners owners;
+  Ram ram;
+  explicit Bench(std::uint64_t salt) : dut(salt), owners(dut, salt + 1), ram(dut, salt + 2) {
+    dut->start_access_i = dut->start_list_i = 0;
+    pkg::ctx_rsp_t{}.pack(dut->ctx_i);
+    dut.reset();
+    dut.attach(owners);
+    dut.attach(ram);
+  }
+  std::uint64_t access(bool write, unsigned column, unsigned index, unsigned word,
+                       std::uint64_t data = 0) {
+    dut->start_access_i = 1;
+    dut->start_write_i = write;
+    dut->address_i = index << 16 | column << 10 | word;
+    dut->wdata_i = data;
+    dut.tick();
+    dut->start_access_i = 0;
+    dut.eval();
+    dut.run_until([&] { return dut->busy_o == 0; }, "access", 1000);
+    return dut->rdata_o;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("accesses and lists reach the columns in order") {
+  Random random;
+  for (int round = 0; round < 4; ++round) {
+    Bench bench(random());
+    bench.owners.max_delay = static_cast<unsigned>(random.below(8));
+    bench.ram.stall = random.chance(0.5) ? 0.5 : 0.0;
+    std::map<Key, std::uint64_t> model;
+    for (std::size_t step = 0; step < scaled(200); ++step) {
+      if (random.chance(0.5)) {
+        const bool write = random.chance(0.5);
+        const auto column = static_cast<unsigned>(random.below(4));
+        const auto index = static_cast<unsigned>(random.below(4) * 1000);
+        const auto word = static_cast<unsigned>(random.below(8));
+        const std::uint64_t data = random();
+        const std::uint64_t before = model[{column, index, word}];
+        REQUIRE(bench.access(write, column, index, word, data) == before);
+        if (write) model[{column, index, word}] = data;
+        continue;
+      }
+      auto at = static_cast<unsigned>(random.below(4000));
+      const unsigned start = at;
+      bench.owners.writes.clear();
+      std::vector<std::pair<Key, std::uint64_t>> expected;
+      const auto groups = static_cast<unsigned>(random.between(1, 6));
+      for (unsigned g = 0; g < groups; ++g) {
+        const auto column = static_cast<unsigned>(random.below(64));
+        const auto index = static_cast<unsigned>(random.bits(16));
+        const auto count = static_cast<unsigned>(random.between(1, 8));
+        const auto first = static_cast<unsigned>(random.below(9));
+        bench.ram.words[at++] = std::uint64_t{g + 1 == groups} << 63 |
+                                std::uint64_t{count} << 32 | std::uint64_t{index} << 16 |
+                                column << 10 | first;
+        for (unsigned w = 0; w < count; ++w) {
+          const std::uint64_t data = random();
+          bench.ram.words[at++] = data;
+          expected.push_back({{column, index, first + w}, data});
+          model[{column, index, first + w}] = data;
+        }
+      }
+      bench.dut->start_list_i = 1;
+      bench.dut->list_i = static_cast<SData>(start);
+      bench.dut.tick();
+      bench.dut->start_list_i = 0;
+      bench.dut.eval();
+      bench.dut.run_until([&] { return bench.dut->busy_o == 0; }, "list", 5000);
+      REQUIRE(bench.owners.writes == expected);
+    }
+    REQUIRE(bench.dut->error_o == 0);
+  }
+}
+
+TEST_CASE("a list of 30 words takes few cycles") {
+  Bench bench(1);
+  bench.ram.words[0] = std::uint64_t{15} << 32 | 1 << 10;
+  bench.ram.words[16] = std::uint64_t{1} << 63 | std::uint64_t{15} << 32 | 2 << 10;
+  bench.dut->start_list_i = 1;
+  bench.dut->list_i = 0;
+  const std::uint64_t start = bench.dut.cycle();
+  bench.dut.tick();
+  bench.dut->start_list_i = 0;
+  bench.dut.run_until([&] { return bench.dut->busy_o == 0; }, "list");
+  REQUIRE(bench.owners.writes.size() == 30);
+  REQUIRE(bench.dut.cycle() - start <= 30 * 5 + 10);
+}
+
+TEST_CASE("an access that nobody answers ends and is remembered") {
+  Bench bench(2);
+  bench.owners.deaf = 9;
+  bench.access(false, 9, 0, 0);
+  REQUIRE(bench.dut->error_o == 1);
+  REQUIRE(bench.access(true, 3, 5, 1, 77) == 0);
+  REQUIRE(bench.access(false, 3, 5, 1) == 77);
+  REQUIRE(bench.dut->error_o == 1);
+}
