@@ -28,7 +28,14 @@
 module common_crc32 #(
   parameter int unsigned DATA_BYTES = 64,      // bytes of a beat: power of two, >= 8
   parameter logic [31:0] INIT = 32'hDEBB_20E3, // register at the start of a packet
-  parameter bit SPLIT = DATA_BYTES > 16        // one more stage, for wide beats at high clocks
+  parameter bit SPLIT = DATA_BYTES > 16,       // one more stage, for wide beats at high clocks
+  // Sums by table instead of by XOR: the same function, ten times as fast in a simulator, for
+  // simulators alone. The unit test compares both with the same reference.
+`ifdef SYNTHESIS
+  parameter bit TABLES = 1'b0
+`else
+  parameter bit TABLES = 1'b1
+`endif
 ) (
   input  wire                              clk_i,
   input  wire                              rst_i,         // synchronous, active high
@@ -98,29 +105,82 @@ module common_crc32 #(
     end
   endfunction
 
+  // INIT after the first beat.
+  function automatic logic [31:0] init_sum();
+    logic [DATA_BITS-1:0][31:0] columns;
+    columns = beat_columns();
+    init_sum = '0;
+    for (int b = 0; b < 32; b++) if (INIT[b]) init_sum = init_sum ^ columns[b];
+  endfunction
+
   localparam logic [DATA_BITS-1:0][31:0] COLUMNS = beat_columns();
   localparam logic [32*WORDS-1:0][31:0] UNDO = undo_columns();
   localparam logic [WORDS-1:0][31:0] RESIDUES = padded_residues();
+  localparam logic [31:0] INIT_SUM = init_sum();
+  localparam int unsigned BEAT_INDEX_BITS = $clog2(DATA_BITS / 4 * 16);
+  localparam int unsigned UNDO_INDEX_BITS = $clog2(WORDS * 8 * 16);
 
   // ---- logic ----
+
+  // For TABLES, per 4 bits of input: [16 * position + value].
+  logic [31:0] beat_table [DATA_BITS/4*16];
+  logic [31:0] undo_table [WORDS*8*16];
+
+  if (TABLES) begin : gen_tables
+    initial begin
+      for (int n = 0; n < DATA_BITS / 4; n++) begin
+        for (int v = 0; v < 16; v++) begin
+          beat_table[16*n + v] = '0;
+          for (int b = 0; b < 4; b++) begin
+            if (v[b]) beat_table[16*n + v] = beat_table[16*n + v] ^ COLUMNS[4*n + b];
+          end
+        end
+      end
+      for (int n = 0; n < WORDS * 8; n++) begin
+        for (int v = 0; v < 16; v++) begin
+          undo_table[16*n + v] = '0;
+          for (int b = 0; b < 4; b++) begin
+            if (v[b]) undo_table[16*n + v] = undo_table[16*n + v] ^ UNDO[4*n + b];
+          end
+        end
+      end
+    end
+  end else begin : gen_no_tables
+    initial begin
+      beat_table = '{default: '0};
+      undo_table = '{default: '0};
+    end
+  end
 
   // What word `w` of the beat adds. Summed in six ranges of 5 or 6 bits, so that the tree has two
   // levels of LUT6 (tools do not balance XORs).
   function automatic logic [31:0] word_sum(input int w, input logic [31:0] word);
     logic [5:0][31:0] range;
     range = '0;
+    if (TABLES) begin
+      for (int n = 0; n < 8; n++) begin
+        range[0] = range[0] ^ beat_table[BEAT_INDEX_BITS'(16 * (8*w + n))
+                                         | BEAT_INDEX_BITS'(word[4*n +: 4])];
+      end
+      return range[0];
+    end
     for (int b = 0; b < 32; b++) begin
       range[b * 6 / 32] = range[b * 6 / 32] ^ (COLUMNS[32*w + b] & {32{word[b]}});
     end
     return (range[0] ^ range[1]) ^ (range[2] ^ range[3]) ^ (range[4] ^ range[5]);
   endfunction
 
-  localparam logic [31:0] INIT_SUM = word_sum(0, INIT);
-
   // Register `state` with `pad` zero words taken back. Two register bits and the number per LUT6.
   function automatic logic [31:0] undo(input logic [31:0] state, input logic [PAD_BITS-1:0] pad);
     logic [15:0][31:0] term;
     logic [3:0][31:0] quarter;
+    if (TABLES) begin
+      quarter[0] = '0;
+      for (int n = 0; n < 8; n++) begin
+        quarter[0] = quarter[0] ^ undo_table[UNDO_INDEX_BITS'({pad, 3'(n), state[4*n +: 4]})];
+      end
+      return quarter[0];
+    end
     for (int t = 0; t < 16; t++) begin
       term[t] = '0;
       for (int p = 0; p < WORDS; p++) begin

@@ -2,10 +2,12 @@
 //
 // common_crc32: results, their time, and goodness against a bit-serial CRC; frames of the known
 // vectors; packets back to back, gaps, enable_i low, garbage behind the end and between packets.
-// model: configs=any args=-GDATA_BYTES=8 args=-GSPLIT=0 name=b8
-// model: configs=any args=-GDATA_BYTES=16 args=-GSPLIT=1 name=b16
-// model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=0 name=b64
-// model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=1 name=b64split
+// model: configs=any args=-GDATA_BYTES=8 args=-GSPLIT=0 args=-GTABLES=0 name=b8
+// model: configs=any args=-GDATA_BYTES=8 args=-GSPLIT=0 args=-GTABLES=1 name=b8tables
+// model: configs=any args=-GDATA_BYTES=16 args=-GSPLIT=1 args=-GTABLES=0 name=b16
+// model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=0 args=-GTABLES=0 name=b64
+// model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=1 args=-GTABLES=0 name=b64split
+// model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=1 args=-GTABLES=1 name=b64tables
 // model: configs=any args=-GDATA_BYTES=64 args=-GSPLIT=1 args=-GINIT=4294967295 name=b64fcs
 #include DUT_HEADER
 
