@@ -274,9 +274,10 @@ module cpu_admin_queue (
   cpu_pkg::admin_order_t order_q;
   logic command_waits;
 
-  // The end of a reset, while a fetch for this function is under way, would meet its command later.
-  assign command_waits = command_i.order == cpu_pkg::ADMIN_RESET_DONE && fetch_q != FETCH_IDLE
-                         && fn_q == command_i.fn;
+  // The end of a reset must not overtake a command of before it, which is dropped only until then.
+  assign command_waits = command_i.order == cpu_pkg::ADMIN_RESET_DONE
+                         && ((fetch_q != FETCH_IDLE && fn_q == command_i.fn)
+                             || (fetch_valid_i && fetch_i.fn == command_i.fn));
   assign order_free = !order_valid_q || order_ready_i;
   assign order_fail_take = order_free && fail_valid_q;
   assign order_fetch_take = order_free && !fail_valid_q && fetch_q == FETCH_FAILED;
