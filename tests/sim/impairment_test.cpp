@@ -339,8 +339,13 @@ struct Outcome {
 
 enum class Stepping { cycles, quanta, threads };
 
-Outcome run(Stepping stepping, size_t ports, unsigned quantum) {
+Outcome run(Stepping stepping, size_t ports, unsigned quantum, bool narrow) {
   FabricConfig config;
+  if (narrow) {  // headers take longer on the wire than the latency
+    config.link.rate = {1, 1};
+    config.link.beat_bytes = 8;
+    config.link.latency = 62;
+  }
   config.ports = ports;
   config.seed = 5;
   config.link.impairments = {.drop = 0.05,
@@ -356,11 +361,12 @@ Outcome run(Stepping stepping, size_t ports, unsigned quantum) {
     outcome.taps.emplace_back(e.cycle, e.port, e.direction == TapEvent::Direction::sent,
                               e.bytes.size(), e.comment);
   });
-  std::vector<Streamer> nics(ports);
+  std::vector<Streamer> nics(ports, Streamer(config.link.beat_bytes));
   std::vector<Assembler> seen(ports);
   for (uint32_t i = 0; i < 60; ++i) {
     for (size_t p = 0; p < ports; ++p) {
-      nics[p].queue(wc::encode(roce(p, (p + 1) % ports, 0x0a, 5, i, (i * 97 + p) % 1500)));
+      nics[p].queue(
+          wc::encode(roce(p, (p + 1) % ports, 0x0a, 5, i, (i * 97 + p) % (narrow ? 300 : 1500))));
     }
   }
   auto clock = [&](size_t p) {
@@ -368,7 +374,7 @@ Outcome run(Stepping stepping, size_t ports, unsigned quantum) {
     seen[p].look(port);
     nics[p].clock(port);
   };
-  const uint64_t end = 9000 / quantum * quantum;
+  const uint64_t end = (narrow ? 40'000 : 9000) / quantum * quantum;
   while (fabric.cycle() < end) {
     const uint64_t target = fabric.cycle() + (stepping == Stepping::cycles ? 1 : quantum);
     auto run_port = [&](size_t p) {
@@ -393,11 +399,13 @@ Outcome run(Stepping stepping, size_t ports, unsigned quantum) {
 
 TEST_CASE("cycle by cycle, in quanta and in threads: the same run") {
   const size_t ports = GENERATE(2u, 3u);
-  const Outcome cycles = run(Stepping::cycles, ports, 100);
+  const bool narrow = GENERATE(false, true);
+  const unsigned quantum = narrow ? 63 : 126;  // the lookahead
+  const Outcome cycles = run(Stepping::cycles, ports, 126, narrow);
   CHECK(cycles.frames[0].size() > 40);
-  CHECK(cycles == run(Stepping::quanta, ports, 100));
-  CHECK(cycles == run(Stepping::quanta, ports, 7));
-  CHECK(cycles == run(Stepping::threads, ports, 100));
+  CHECK(cycles == run(Stepping::quanta, ports, quantum, narrow));
+  CHECK(cycles == run(Stepping::quanta, ports, 7, narrow));
+  CHECK(cycles == run(Stepping::threads, ports, quantum, narrow));
 }
 
 TEST_CASE("quanta beyond the lookahead are refused") {
