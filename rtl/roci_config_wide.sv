@@ -24,7 +24,7 @@ package roci_config_pkg;
   localparam int unsigned INFLIGHT_BITS = 14;      // 16 K in-flight records in all
   localparam int unsigned REPLAY_BITS = 12;        // 4 K READ/ATOMIC replay entries in all
   localparam int unsigned READ_BITS = 12;          // 4 K outstanding-READ records in all
-  localparam int unsigned SLOT_BITS = 11;          // 2 K receive slots of 64 B units in all
+  localparam int unsigned SLOT_BITS = 12;          // 4 K receive slots of 64 B units in all
   localparam int unsigned MAX_SGE_RD = 4;          // SGEs of one READ work request
 
   localparam int unsigned DMA_READS = 256;         // outstanding AXI reads

@@ -212,10 +212,15 @@ module host_management (
     end else if (trap_i) begin
       firmware_o.state = roci_hwif_pkg::FIRMWARE_STATE_FAILED;
       firmware_o.fault = roci_hwif_pkg::FIRMWARE_FAULT_TRAP;
+    end else if (firmware_q.state == roci_hwif_pkg::FIRMWARE_STATE_READY
+                 && hash_q != roci_hwif_pkg::HWIF_HASH) begin
+      firmware_o.state = roci_hwif_pkg::FIRMWARE_STATE_FAILED;
+      firmware_o.fault = roci_hwif_pkg::FIRMWARE_FAULT_HASH;
     end else if (firmware_q.state == roci_hwif_pkg::FIRMWARE_STATE_HELD) begin
       firmware_o.state = roci_hwif_pkg::FIRMWARE_STATE_BOOTING;   // it has not said anything yet
     end
-    firmware_hash_o = firmware_o.state == roci_hwif_pkg::FIRMWARE_STATE_READY ? hash_q : '0;
+    firmware_hash_o = firmware_q.state == roci_hwif_pkg::FIRMWARE_STATE_READY && !hold_q && !trap_i
+                      ? hash_q : '0;
   end
 
   // -------------------------------------------------------------------------------------- counters

@@ -203,7 +203,7 @@ TEST_CASE("what software sees of the firmware") {
   using F = csr::IdentityFirmware;
   REQUIRE(bench.firmware().get<F::state>() == hwif::FirmwareState::BOOTING);
   REQUIRE(bench.dut->firmware_hash_o == 0);
-  const std::uint64_t hash = random() | 1;
+  const std::uint64_t hash = hwif::HWIF_HASH;
   bench.ctx(true, hwif::CtxColumn::CSR, 0, 4, hash);
   REQUIRE(bench.dut->firmware_hash_o == 0);               // not before READY
   Csr row{};
@@ -217,6 +217,11 @@ TEST_CASE("what software sees of the firmware") {
   REQUIRE(bench.firmware().get<F::version_minor>() == 1);
   REQUIRE(bench.firmware().get<F::version_patch>() == 4);
   REQUIRE(bench.dut->firmware_hash_o == hash);
+  bench.ctx(true, hwif::CtxColumn::CSR, 0, 4, hash ^ 1);     // an image of another interface
+  REQUIRE(bench.firmware().get<F::state>() == hwif::FirmwareState::FAILED);
+  REQUIRE(bench.firmware().get<F::fault>() == hwif::FirmwareFault::HASH);
+  REQUIRE(bench.dut->firmware_hash_o == (hash ^ 1));         // software can tell which
+  bench.ctx(true, hwif::CtxColumn::CSR, 0, 4, hash);
   bench.dut->trap_i = 1;
   REQUIRE(bench.firmware().get<F::state>() == hwif::FirmwareState::FAILED);
   REQUIRE(bench.firmware().get<F::fault>() == hwif::FirmwareFault::TRAP);
