@@ -195,7 +195,7 @@ module roci_control #(
   );
 
   // ------------------------------------------------------------------------------- CPU, interrupts
-  logic cpu_irq_valid, cpu_irq_ready;
+  logic cpu_irq_valid, cpu_irq_ready, raise_ready;
   cpu_pkg::irq_raise_t cpu_irq;
 
   cpu_subsystem #(.FIRMWARE(FIRMWARE)) u_cpu (
@@ -221,12 +221,18 @@ module roci_control #(
   );
   host_interrupt u_interrupt (
     .clk_i, .rst_i,
-    .raise_valid_i({cpu_irq_valid, raise_valid_i}), .raise_i({cpu_irq, raise_i}),
+    .raise_valid_i({cpu_irq_valid, raise_valid_i}), .raise_ready_o({cpu_irq_ready, raise_ready}),
+    .raise_i({cpu_irq, raise_i}),
     .irq_write_i(irq_write), .irq_fn_i(irq_fn), .irq_masked_o(irq_masked),
     .irq_pending_o(irq_pending), .irq_valid_o, .irq_ready_i, .irq_o,
     .count_interrupt_o(count_interrupt)
   );
-  assign cpu_irq_ready = 1'b1;
+
+  // source 0 is always accepted
+  always_ff @(posedge clk_i) begin
+    assert (raise_ready || rst_i)
+    else $error("roci_control: an event's interrupt was not accepted");
+  end
 
   // ---------------------------------------------------------------------------------- context
   logic state_ready, mr_ready, mtt_ready, timer_ready;
