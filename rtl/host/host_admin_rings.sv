@@ -88,6 +88,7 @@ module host_admin_rings (
   op_t op, op_q;
   roci_pkg::fn_t turn_q;
   logic choose, store, look_allowed;
+  logic host_turn_q, host_asks;
   logic fetch_valid_q;
   cpu_pkg::admin_fetch_t fetch_q;
   row_t row_q, row_d;
@@ -95,19 +96,22 @@ module host_admin_rings (
   // -------------------------------------------------------------------- CHOOSE: whose turn it is
   assign choose = ready && phase_q == CHOOSE;
   assign look_allowed = !fetch_valid_q;
-  assign write_ready_o = choose;
-  assign read_ready_o = choose && !write_valid_i;
-  assign order_ready_o = choose && !write_valid_i && !read_valid_i;
-  assign place_ready_o = choose && !write_valid_i && !read_valid_i && !order_valid_i;
+  // The host comes first, but only every second time: whatever a program does with its registers, the
+  // queues of the others go on.
+  assign write_ready_o = choose && host_turn_q;
+  assign read_ready_o = choose && host_turn_q && !write_valid_i;
+  assign order_ready_o = choose && !host_asks;
+  assign place_ready_o = choose && !host_asks && !order_valid_i;
+  assign host_asks = host_turn_q && (write_valid_i || read_valid_i);
 
   always_comb begin
     op = '{kind: OP_LOOK, fn: turn_q, which: read_i.which, order: order_i.order,
            data: write_i.data};
-    if (write_valid_i) begin
+    if (host_turn_q && write_valid_i) begin
       op.kind = OP_WRITE;
       op.fn = write_i.fn;
       op.which = write_i.which;
-    end else if (read_valid_i) begin
+    end else if (host_asks) begin
       op.kind = OP_READ;
       op.fn = read_i.fn;
     end else if (order_valid_i) begin
@@ -269,6 +273,7 @@ module host_admin_rings (
 
     if (rst_i) begin
       phase_q <= CHOOSE;
+      host_turn_q <= 1'b1;
       turn_q <= '0;
       fetch_valid_q <= 1'b0;
       read_done_o <= 1'b0;
@@ -278,7 +283,12 @@ module host_admin_rings (
       failed_o <= '0;
     end else begin
       unique case (phase_q)
-        CHOOSE: if (ready) phase_q <= FETCH_ROW;
+        CHOOSE: begin
+          if (ready) begin
+            phase_q <= FETCH_ROW;
+            host_turn_q <= !host_asks;
+          end
+        end
         FETCH_ROW: phase_q <= JUDGE;
         JUDGE: phase_q <= STORE;
         default: phase_q <= CHOOSE;

@@ -296,3 +296,34 @@ TEST_CASE("admin rings of all functions follow their registers") {
     }
   }
 }
+
+TEST_CASE("a host that hammers its registers does not stop the others") {
+  Random random;
+  Bench bench(random());
+  Function& f = bench.fns[2];
+  while (f.state != AdminState::ENABLED) {
+    if (f.state != AdminState::DISABLED) {
+      bench.order(cpu::admin_order_e::ADMIN_RESET, 2);
+      bench.order(cpu::admin_order_e::ADMIN_RESET_DONE, 2);
+      f.state = AdminState::DISABLED;
+    }
+    bench.host_step(2);
+  }
+  f.doorbell = 1;
+  bench.write(2, DOORBELL, 1);
+  cpu::admin_access_t access{};
+  access.fn = 1;
+  access.which = cpu::admin_register_e::ADMIN_CONSUMED;
+  access.pack(bench.dut->write_i);
+  access.pack(bench.dut->read_i);
+  bench.dut->write_valid_i = bench.dut->read_valid_i = 1;
+  const std::uint64_t before = bench.fetches;
+  bench.dut.run_until([&] { return bench.fetches != before; }, "fetch", 8 * kFns + 40);
+  cpu::admin_order_t order{};
+  order.order = cpu::admin_order_e::ADMIN_RELEASE;
+  order.fn = 2;
+  order.pack(bench.dut->order_i);
+  bench.dut->order_valid_i = 1;
+  bench.dut.eval();
+  bench.dut.run_until([&] { return bench.dut->order_ready_o != 0; }, "order", 20);
+}
