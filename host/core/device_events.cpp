@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// The event queue: its thread, and who gets which event. A QP's and CQ's events go to the context
+// that made it, those of port and device to all contexts. Loss of the device ends here, too.
+#include "admin_queue.hpp"
+#include "barrier.hpp"
+
+#include <roci/cq.hpp>
+#include <roci/device.hpp>
+#include <roci/error.hpp>
+#include <roci/log.hpp>
+#include <roci/qp.hpp>
+
+#include <roci_hwif_names.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <csignal>
+
+namespace roci {
+namespace {
+
+namespace csr = hwif::csr;
+using hwif::Eqe;
+using hwif::EqeType;
+
+constexpr unsigned EQ_VECTOR = 1;
+// Asynchronous events of QPs, port and function beside one completion event per CQ.
+constexpr unsigned SPARE_EVENTS = 256;
+
+bool is_qp_event(EqeType type) {
+  switch (type) {
+    case EqeType::QP_FATAL:
+    case EqeType::QP_REQ_ERROR:
+    case EqeType::QP_ACCESS_ERROR:
+    case EqeType::COMM_EST:
+    case EqeType::SQ_DRAINED:
+    case EqeType::PATH_MIGRATED:
+    case EqeType::PATH_MIGRATION_ERROR:
+    case EqeType::QP_LAST_WQE_REACHED: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void Device::create_eq() {
+  eq_log2_ = static_cast<unsigned>(
+      std::bit_width(limits_.max_cqs + 4 * limits_.max_qps + SPARE_EVENTS - 1));
+  eq_log2_ = std::clamp(eq_log2_, hwif::EQ_RING_LOG2_MIN, limits_.eq_log2);
+  eq_ring_ = arena_->allocate(sizeof(Eqe) << eq_log2_, 4096);
+  hwif::CreateEqParams params{};
+  params.set<hwif::CreateEqParams::ring_address>(eq_ring_.address());
+  params.set<hwif::CreateEqParams::ring_log2>(static_cast<uint8_t>(eq_log2_));
+  params.set<hwif::CreateEqParams::doorbell_page>(static_cast<uint8_t>(options_.doorbell_page));
+  params.set<hwif::CreateEqParams::irq_vector>(EQ_VECTOR);
+  params.set<hwif::CreateEqParams::async_events>(true);
+  eqn_ = admin_->run<hwif::admin::CreateEq>(0, params).object;
+}
+
+void Device::start_events() {
+  csr::InterruptVector unmasked{};
+  transport_->bar_write(
+      csr::InterruptVector::ADDRESS + EQ_VECTOR * csr::InterruptVector::STRIDE,
+      unmasked.to_word());
+  transport_->on_loss([this] { die(EqeType::DEVICE_FATAL); });
+  drain_events();  // arms
+  if (!transport_->runs_by_itself()) return;
+  // Signals are the program's: none may run its handlers here.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = pthread_create(
+      &thread_, nullptr,
+      [](void* self) -> void* {
+        auto& device = *static_cast<Device*>(self);
+        while (!device.stopping_.load(std::memory_order_acquire) && !device.dead()) {
+          constexpr std::chrono::milliseconds LONG{60000};
+          if (device.transport_->wait(EQ_VECTOR, LONG)) device.drain_events();
+        }
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0) fail(error, "no thread for events");
+  thread_runs_ = true;
+  pthread_setname_np(thread_, "roci-events");
+}
+
+void Device::stop_events() noexcept {
+  if (!thread_runs_) return;
+  stopping_.store(true, std::memory_order_release);
+  transport_->wake(EQ_VECTOR);
+  pthread_join(thread_, nullptr);
+  thread_runs_ = false;
+}
+
+void Device::poll_events() { drain_events(); }
+
+bool Device::wait_events(std::chrono::milliseconds timeout) {
+  if (!transport_->wait(EQ_VECTOR, timeout)) return false;
+  drain_events();
+  return true;
+}
+
+void Device::drain_events() {
+  const std::lock_guard lock(eq_mutex_);
+  const uint32_t mask = (1u << eq_log2_) - 1;
+  const uint32_t quarter = (mask + 1) / 4;
+  uint32_t rung = eq_consumed_;
+  const auto ring = [&] {
+    hwif::Doorbell doorbell{};
+    doorbell.set<hwif::Doorbell::kind>(hwif::DoorbellKind::EQ_CONSUMED_ARM);
+    doorbell.set<hwif::Doorbell::object>(eqn_);
+    doorbell.set<hwif::Doorbell::index>(eq_consumed_ & ((1u << hwif::CQ_INDEX_BITS) - 1));
+    transport_->ring(options_.doorbell_page, doorbell.to_word());
+    rung = eq_consumed_;
+  };
+  for (;;) {
+    const std::byte* entry = eq_ring_.data() + (eq_consumed_ & mask) * sizeof(Eqe);
+    const unsigned phase = hwif::PHASE_FIRST_LAP ^ ((eq_consumed_ >> eq_log2_) & 1);
+    if ((load_phase_byte(entry + sizeof(Eqe) - 1) >> 7) != phase) break;
+    const auto eqe = Eqe::load_from(entry);
+    ++eq_consumed_;
+    dispatch(eqe);
+    if (eq_consumed_ - rung >= quarter) ring();
+  }
+  if (!dead()) ring();
+}
+
+void Device::dispatch(const Eqe& eqe) {
+  const auto type = eqe.get<Eqe::type_code>();
+  const uint32_t object = eqe.get<Eqe::object>();
+  if (type != EqeType::COMPLETION && log_enabled(LogLevel::INFO)) {
+    log(LogLevel::INFO, "event %s of object 0x%x, cause %s, detail 0x%x", to_string(type), object,
+        to_string(eqe.get<Eqe::cause>()), eqe.get<Eqe::detail>());
+  }
+  if (type == EqeType::DEVICE_FATAL || type == EqeType::FUNCTION_ERROR) {
+    log(LogLevel::WARN, "the device failed: %s", to_string(type));
+    die(EqeType::DEVICE_FATAL);
+    return;
+  }
+  const std::lock_guard lock(objects_mutex_);
+  if (type == EqeType::COMPLETION || type == EqeType::CQ_ERROR) {
+    Cq* cq = cqs_[object & (cqs_.size() - 1)];
+    if (cq == nullptr || cq->number() != object) return;  // destroyed meanwhile
+    if (type == EqeType::COMPLETION) {
+      cq->deliver_completion_event();
+    } else {
+      log(LogLevel::WARN,
+          "CQ 0x%x failed (%s): it has room for %u completions; its queue pairs are in ERR now",
+          object, to_string(eqe.get<Eqe::cause>()), cq->entries());
+      cq->context().push_event({type, cq, nullptr});
+    }
+  } else if (is_qp_event(type)) {
+    Qp* qp = find_qp(object);
+    if (qp == nullptr || qp->number() != object) return;
+    qp->context().push_event({type, nullptr, qp});
+  } else if (type == EqeType::EQ_OVERRUN) {
+    log(LogLevel::WARN, "events were lost: every armed completion queue gets one");
+    for (Cq* cq : cqs_) {
+      if (cq != nullptr) cq->deliver_completion_event();
+    }
+  } else if (type == EqeType::DOORBELL_ERROR) {
+    log(LogLevel::WARN, "the device ignored a doorbell of this process");
+  } else if (type != EqeType::NONE) {
+    if (type == EqeType::GID_CHANGE) gids_valid_ = false;
+    if (type == EqeType::PKEY_CHANGE) pkeys_valid_ = false;
+    for (Context* context : contexts_) context->push_event({type, nullptr, nullptr});
+  }
+}
+
+void Device::die(EqeType type) noexcept {
+  if (dead_.exchange(true, std::memory_order_acq_rel)) return;
+  admin_->stop();
+  const std::lock_guard lock(objects_mutex_);
+  for (Cq* cq : cqs_) {
+    if (cq != nullptr) cq->device_died();
+  }
+  for (Context* context : contexts_) context->push_event({type, nullptr, nullptr});
+}
+
+// ---- objects ------------------------------------------------------------------------------------
+
+void Device::add_cq(uint32_t cqn, Cq& cq) {
+  const std::lock_guard lock(objects_mutex_);
+  cqs_[cqn & (cqs_.size() - 1)] = &cq;
+  if (dead()) cq.device_died();
+}
+
+void Device::remove_cq(uint32_t cqn) {
+  const std::lock_guard lock(objects_mutex_);
+  cqs_[cqn & (cqs_.size() - 1)] = nullptr;
+}
+
+void Device::add_qp(uint32_t qpn, Qp& qp) {
+  const std::lock_guard lock(objects_mutex_);
+  qps_[qpn & qp_mask_].store(&qp, std::memory_order_release);
+}
+
+void Device::remove_qp(uint32_t qpn) {
+  const std::lock_guard lock(objects_mutex_);
+  qps_[qpn & qp_mask_].store(nullptr, std::memory_order_release);
+}
+
+void Device::add_context(Context& context) {
+  const std::lock_guard lock(objects_mutex_);
+  contexts_.push_back(&context);
+}
+
+void Device::remove_context(Context& context) {
+  const std::lock_guard lock(objects_mutex_);
+  std::erase(contexts_, &context);
+}
+
+// ---- context ------------------------------------------------------------------------------------
+
+Context::Context(std::shared_ptr<Device> device) : device_(std::move(device)) {
+  device_->add_context(*this);
+}
+
+Context::~Context() { device_->remove_context(*this); }
+
+std::optional<AsyncEvent> Context::get_async_event() {
+  if (!device_->transport().runs_by_itself()) {
+    while (events_.empty() && device_->wait_events(device_->options().timeout)) {
+    }
+  }
+  return events_.pop([](const AsyncEvent& event) {
+    if (event.cq != nullptr) event.cq->count_async_event();
+    if (event.qp != nullptr) event.qp->count_async_event();
+  });
+}
+
+void Context::remove_events(const Cq* cq, const Qp* qp) {
+  events_.remove_if(
+      [&](const AsyncEvent& event) { return event.cq == cq && event.qp == qp; });
+}
+
+Cq* CompChannel::get() {
+  Device& device = context_.device();
+  if (!device.transport().runs_by_itself()) {
+    while (queue_.empty() && device.wait_events(device.options().timeout)) {
+    }
+  }
+  const auto cq = queue_.pop([](Cq* taken) { taken->count_completion_event(); });
+  if (!cq) return nullptr;
+  return *cq;
+}
+
+}  // namespace roci

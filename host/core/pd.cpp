@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+#include "admin_queue.hpp"
+
+#include <roci/error.hpp>
+#include <roci/log.hpp>
+#include <roci/pd.hpp>
+
+namespace roci {
+
+Pd::Pd(Context& context) : context_(context) {
+  device().check_alive();
+  number_ = device().admin().run<hwif::admin::CreatePd>(0).object;
+  alive_ = true;
+}
+
+Pd::~Pd() {
+  if (!alive_) return;
+  try {
+    destroy();
+  } catch (const Error& error) {
+    log(LogLevel::WARN, "destroying PD %u: %s", number_, error.what());
+  }
+}
+
+void Pd::destroy() {
+  if (!device().dead()) device().admin().run<hwif::admin::DestroyPd>(number_);
+  alive_ = false;
+}
+
+}  // namespace roci

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Polling: an entry is there when its phase bit has the value of this lap (hwif: the device writes
+// that byte last). Its queue pair says which request it completes.
+#include "barrier.hpp"
+
+#include <roci/cq.hpp>
+#include <roci/log.hpp>
+#include <roci/qp.hpp>
+
+#include <roci_hwif_names.hpp>
+
+#include <array>
+#include <cerrno>
+
+namespace roci {
+namespace {
+
+using hwif::Cqe;
+using hwif::CqeOpcode;
+
+constexpr bool is_receive(CqeOpcode opcode) noexcept {
+  return (static_cast<unsigned>(opcode) & 0x80) != 0;
+}
+
+// Index: number of the send operation.
+constexpr std::array<ibv_wc_opcode, 32> SEND_OPCODES = [] {
+  std::array<ibv_wc_opcode, 32> table{};
+  const auto set = [&](CqeOpcode from, ibv_wc_opcode to) { table[static_cast<size_t>(from)] = to; };
+  set(CqeOpcode::SEND, IBV_WC_SEND);
+  set(CqeOpcode::WRITE, IBV_WC_RDMA_WRITE);
+  set(CqeOpcode::READ, IBV_WC_RDMA_READ);
+  set(CqeOpcode::CMP_SWAP, IBV_WC_COMP_SWAP);
+  set(CqeOpcode::FETCH_ADD, IBV_WC_FETCH_ADD);
+  set(CqeOpcode::LOCAL_INV, IBV_WC_LOCAL_INV);
+  set(CqeOpcode::BIND_MW, IBV_WC_BIND_MW);
+  set(CqeOpcode::FAST_REG, IBV_WC_DRIVER1);
+  return table;
+}();
+
+// "Status 12" alone helps nobody: say which queue pair and which check.
+[[gnu::noinline, gnu::cold]] void log_failure(const Cqe& cqe) noexcept {
+  if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
+  log(LogLevel::INFO, "completion of QP 0x%x failed: %s, vendor status %s", cqe.get<Cqe::qpn>(),
+      to_string(cqe.get<Cqe::status>()), to_string(cqe.get<Cqe::vendor_status>()));
+}
+
+}  // namespace
+
+ibv_wc_opcode wc_opcode(CqeOpcode opcode) noexcept {
+  if (!is_receive(opcode)) return SEND_OPCODES[static_cast<size_t>(opcode) % SEND_OPCODES.size()];
+  return opcode == CqeOpcode::RECV_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+}
+
+unsigned wc_flags(const Cqe& cqe) noexcept {
+  const unsigned flags = cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u;
+  switch (cqe.get<Cqe::opcode>()) {
+    case CqeOpcode::RECV_IMM:
+    case CqeOpcode::RECV_WRITE_IMM: return flags | IBV_WC_WITH_IMM;
+    case CqeOpcode::RECV_INV: return flags | IBV_WC_WITH_INV;
+    default: return flags;
+  }
+}
+
+bool Cq::valid(uint32_t index) const noexcept {
+  static_assert(hwif::PHASE_FIRST_LAP == 1 && Cqe::phase::AT == sizeof(Cqe) * 8 - 1);
+  const std::byte* entry = ring_ + (index & ring_mask_) * sizeof(Cqe);
+  return (((load_phase_byte(entry + sizeof(Cqe) - 1) >> 7) ^ (index >> ring_log2_)) & 1) != 0;
+}
+
+// Takes the next completion. The lock is held.
+inline bool Cq::take(Completion& completion) noexcept {
+  for (;;) {
+    if (!valid(consumed_)) [[unlikely]] return dead_ && take_flushed(completion);
+    completion.cqe.load(ring_ + (consumed_ & ring_mask_) * sizeof(Cqe));
+    ++consumed_;
+    if (consumed_ - reported_ > ring_mask_ / 4) [[unlikely]] report_consumed();
+    const uint32_t qpn = completion.cqe.get<Cqe::qpn>();
+    if (qpn != last_qpn_) [[unlikely]] {
+      Qp* qp = context_.device().find_qp(qpn);
+      // Completions of a destroyed queue pair were removed, so this is the device's mistake.
+      if (qp == nullptr || qp->number() != qpn) continue;
+      last_qp_ = qp;
+      last_qpn_ = qpn;
+    }
+    const uint32_t which = completion.cqe.get<Cqe::wqe_index_or_cookie>();
+    completion.wr_id = is_receive(completion.cqe.get<Cqe::opcode>())
+                           ? last_qp_->complete_recv(which)
+                           : last_qp_->complete_send(static_cast<uint16_t>(which));
+    return true;
+  }
+}
+
+// The simulator shares the processor with a program that polls: let it run. Not with the lock held.
+void Cq::idle() noexcept { context_.device().transport().idle(); }
+
+// The device is gone: what it did not complete comes out as flushed, queue pair by queue pair.
+bool Cq::take_flushed(Completion& completion) noexcept {
+  for (Qp* qp : send_qps_) {
+    if (qp->flush_send(completion)) return true;
+  }
+  for (Qp* qp : recv_qps_) {
+    if (qp->flush_recv(completion)) return true;
+  }
+  return false;
+}
+
+void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept {
+  const Cqe& cqe = completion.cqe;
+  const auto status = cqe.get<Cqe::status>();
+  wc.wr_id = completion.wr_id;
+  wc.status = static_cast<ibv_wc_status>(status);
+  wc.opcode = wc_opcode(cqe.get<Cqe::opcode>());
+  wc.vendor_err = static_cast<uint32_t>(cqe.get<Cqe::vendor_status>());
+  wc.byte_len = cqe.get<Cqe::byte_len>();
+  wc.imm_data = cqe.get<Cqe::imm_or_key>();
+  wc.qp_num = cqe.get<Cqe::qpn>();
+  wc.src_qp = cqe.get<Cqe::src_qp_or_srqn>();
+  wc.wc_flags = wc_flags(cqe);
+  wc.pkey_index = cqe.get<Cqe::pkey_index>();
+  wc.slid = 0;
+  wc.sl = static_cast<uint8_t>(cqe.get<Cqe::tci>() >> 13);
+  wc.dlid_path_bits = 0;
+  if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] log_failure(cqe);
+}
+
+int Cq::poll(int count, ibv_wc* wc) noexcept {
+  lock_.lock();
+  int taken = 0;
+  Completion completion;
+  while (taken < count && take(completion)) fill_in(completion, wc[taken++]);
+  lock_.unlock();
+  if (taken == 0 && idles_) idle();
+  return taken;
+}
+
+int Cq::start_poll() noexcept {
+  lock_.lock();
+  if (take(current_)) {
+    if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) log_failure(current_.cqe);
+    return 0;
+  }
+  lock_.unlock();
+  if (idles_) idle();
+  return ENOENT;
+}
+
+int Cq::next_poll() noexcept {
+  if (!take(current_)) return ENOENT;
+  if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) log_failure(current_.cqe);
+  return 0;
+}
+
+void Cq::end_poll() noexcept { lock_.unlock(); }
+
+void Cq::ring_consumed(hwif::DoorbellKind kind, bool solicited_only) noexcept {
+  reported_ = consumed_;
+  hwif::Doorbell doorbell = hwif::Doorbell::from_word(doorbell_base_);
+  doorbell.set<hwif::Doorbell::kind>(kind);
+  doorbell.set<hwif::Doorbell::solicited_only>(solicited_only);
+  doorbell.set<hwif::Doorbell::index>(consumed_ & ((1u << hwif::CQ_INDEX_BITS) - 1));
+  if (doorbell_ != nullptr) {
+    *doorbell_ = doorbell.to_word();
+  } else if (!dead_) {
+    Device& device = context_.device();
+    device.transport().ring(device.options().doorbell_page, doorbell.to_word());
+  }
+}
+
+void Cq::report_consumed() noexcept { ring_consumed(hwif::DoorbellKind::CQ_CONSUMED, false); }
+
+void Cq::arm(bool solicited_only) noexcept {
+  lock_.lock();
+  armed_.store(true);
+  const bool dead = dead_;
+  if (!dead) ring_consumed(hwif::DoorbellKind::CQ_ARM, solicited_only);
+  lock_.unlock();
+  // Nobody else will: whoever waits has to see the flushed ones.
+  if (dead && armed_.exchange(false) && channel_ != nullptr) channel_->push(*this);
+}
+
+}  // namespace roci

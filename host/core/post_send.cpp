@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Posting to the send queue: ibv_post_send and the work request API. A request is built in place in
+// the ring; one doorbell announces all requests of a call.
+#include "barrier.hpp"
+#include "wqe_builder.hpp"
+
+#include <roci/qp.hpp>
+
+#include <cerrno>
+#include <span>
+
+namespace roci {
+namespace {
+
+using hwif::WrOpcode;
+
+// Where the payload comes from. Each knows its size before anything is written.
+
+// SGEs.
+struct SgeData {
+  const ibv_sge* list;
+  unsigned count;
+  uint64_t length = 0;
+
+  SgeData(const ibv_sge* list, unsigned count) : list(list), count(count) {
+    for (unsigned i = 0; i < count; ++i) length += list[i].length;
+  }
+  unsigned sges() const noexcept { return count; }
+  size_t bytes() const noexcept { return count * sizeof(ibv_sge); }
+  void copy(std::byte* to) const noexcept { wqe::sges(to, list, count); }
+};
+
+// Bytes in pieces that SGEs describe.
+struct InlineSges {
+  const ibv_sge* list;
+  unsigned count;
+  uint64_t length = 0;
+
+  InlineSges(const ibv_sge* list, unsigned count) : list(list), count(count) {
+    for (unsigned i = 0; i < count; ++i) length += list[i].length;
+  }
+  unsigned sges() const noexcept { return 0; }
+  size_t bytes() const noexcept { return length; }
+  void copy(std::byte* to) const noexcept {
+    for (unsigned i = 0; i < count; ++i) {
+      std::memcpy(to, reinterpret_cast<const void*>(list[i].addr), list[i].length);
+      to += list[i].length;
+    }
+  }
+};
+
+// Bytes in pieces.
+struct InlineBuffers {
+  const ibv_data_buf* list;
+  size_t count;
+  uint64_t length = 0;
+
+  InlineBuffers(const ibv_data_buf* list, size_t count) : list(list), count(count) {
+    for (size_t i = 0; i < count; ++i) length += list[i].length;
+  }
+  unsigned sges() const noexcept { return 0; }
+  size_t bytes() const noexcept { return length; }
+  void copy(std::byte* to) const noexcept {
+    for (size_t i = 0; i < count; ++i) {
+      std::memcpy(to, list[i].addr, list[i].length);
+      to += list[i].length;
+    }
+  }
+};
+
+constexpr uint64_t progress_of(uint32_t next, uint32_t count) noexcept {
+  return next | (uint64_t{count} << 32);
+}
+
+}  // namespace
+
+// Room for one more request of this many blocks, or nullptr if the queue is full. A request does not
+// cross a line: what is left of the line becomes a NOP.
+inline std::byte* Qp::place(unsigned blocks) noexcept {
+  const uint64_t completed = sq_.completed.load(std::memory_order_acquire);
+  const auto tail = static_cast<uint32_t>(completed);
+  const auto done = static_cast<uint32_t>(completed >> 32);
+  const unsigned room = hwif::SQ_LINE_BLOCKS - (sq_.head % hwif::SQ_LINE_BLOCKS);
+  const unsigned skip = room < blocks ? room : 0;
+  if (sq_.count - done >= sq_.max_wr || sq_.head + skip + blocks - tail > sq_.mask + 1) {
+    return nullptr;
+  }
+  if (skip != 0) [[unlikely]] {
+    const uint32_t at = sq_.head & sq_.mask;
+    wqe::pad(sq_.ring + at * size_t{hwif::SQ_BLOCK_BYTES}, skip);
+    sq_.head += skip;
+    sq_.info[at] = {0, progress_of(sq_.head, sq_.count)};
+  }
+  return sq_.ring + (sq_.head & sq_.mask) * size_t{hwif::SQ_BLOCK_BYTES};
+}
+
+// Writes one request. @return errno
+template <class Data>
+inline int Qp::emit(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
+                    uint64_t va, uint32_t rkey, const Data& data) noexcept {
+  if (data.length > hwif::MAX_MESSAGE_BYTES) [[unlikely]] return EINVAL;
+  const unsigned blocks = wqe::blocks_for(data.bytes());
+  std::byte* const to = place(blocks);
+  if (to == nullptr) [[unlikely]] return ENOMEM;
+  const wqe::Common common{flags | sq_.signal_all, blocks, data.sges(),
+                           static_cast<uint32_t>(data.length)};
+  switch (opcode) {
+    case WrOpcode::SEND: wqe::send(to, common); break;
+    case WrOpcode::SEND_IMM: wqe::send_imm(to, common, imm_or_key); break;
+    case WrOpcode::WRITE: wqe::write(to, common, va, rkey); break;
+    case WrOpcode::WRITE_IMM: wqe::write_imm(to, common, va, rkey, imm_or_key); break;
+    case WrOpcode::READ: wqe::read(to, common, va, rkey); break;
+    default: return EOPNOTSUPP;
+  }
+  data.copy(to + wqe::DATA_OFFSET);
+  const uint32_t at = sq_.head & sq_.mask;
+  sq_.head += blocks;
+  sq_.info[at] = {wr_id, progress_of(sq_.head, ++sq_.count)};
+  return 0;
+}
+
+// Announces everything up to `head`.
+inline void Qp::ring_send() noexcept {
+  sq_.posted.store(sq_.head, std::memory_order_release);
+  const uint64_t doorbell = sq_.doorbell_base | (sq_.head & ((1u << hwif::SQ_INDEX_BITS) - 1));
+  barrier_before_doorbell();
+  if (doorbell_ != nullptr) {
+    *doorbell_ = doorbell;
+  } else {
+    transport_.ring(doorbell_page_, doorbell);
+  }
+}
+
+inline int Qp::build(const ibv_send_wr& wr) noexcept {
+  WrOpcode opcode{};
+  uint64_t va = 0;
+  uint32_t rkey = 0;
+  unsigned max_sge = sq_.max_sge;
+  switch (wr.opcode) {
+    case IBV_WR_SEND: opcode = WrOpcode::SEND; break;
+    case IBV_WR_SEND_WITH_IMM: opcode = WrOpcode::SEND_IMM; break;
+    case IBV_WR_RDMA_WRITE: opcode = WrOpcode::WRITE; break;
+    case IBV_WR_RDMA_WRITE_WITH_IMM: opcode = WrOpcode::WRITE_IMM; break;
+    case IBV_WR_RDMA_READ:
+      opcode = WrOpcode::READ;
+      max_sge = sq_.max_sge_read;
+      if (wr.send_flags & IBV_SEND_INLINE) return EINVAL;
+      break;
+    default: return EOPNOTSUPP;
+  }
+  if (opcode != WrOpcode::SEND && opcode != WrOpcode::SEND_IMM) {
+    va = wr.wr.rdma.remote_addr;
+    rkey = wr.wr.rdma.rkey;
+  }
+  const auto count = static_cast<unsigned>(wr.num_sge);
+  if (wr.send_flags & IBV_SEND_INLINE) {
+    const InlineSges data(wr.sg_list, count);
+    if (data.length > sq_.max_inline) return EINVAL;
+    return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, data);
+  }
+  if (count > max_sge) [[unlikely]] return EINVAL;
+  return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, SgeData(wr.sg_list, count));
+}
+
+int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
+  sq_lock_.lock();
+  int error = sq_.open.load(std::memory_order_relaxed) ? 0 : EINVAL;
+  const uint32_t before = sq_.head;
+  while (wr != nullptr) {
+    if (error == 0) error = build(*wr);
+    if (error != 0) [[unlikely]] {
+      *bad = wr;
+      break;
+    }
+    wr = wr->next;
+  }
+  if (sq_.head != before) ring_send();
+  sq_lock_.unlock();
+  return error;
+}
+
+// ---- the work request API -----------------------------------------------------------------------
+
+void Qp::begin() noexcept {
+  sq_lock_.lock();
+  wr_error_ = sq_.open.load(std::memory_order_relaxed) ? 0 : EINVAL;
+  wr_head_ = sq_.head;
+  wr_count_ = sq_.count;
+  opened_.valid = false;
+}
+
+void Qp::open_operation(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
+                        uint64_t va, uint32_t rkey) noexcept {
+  if (opened_.valid) [[unlikely]] finish_opened();
+  opened_ = {true, opcode, flags & ~static_cast<unsigned>(IBV_SEND_INLINE), imm_or_key, wr_id, va,
+             rkey};
+}
+
+// The data never came: a message without payload.
+void Qp::finish_opened() noexcept { set_sges(nullptr, 0); }
+
+void Qp::set_sges(const ibv_sge* sges, size_t count) noexcept {
+  const Opened& o = opened_;
+  const unsigned max_sge = o.opcode == WrOpcode::READ ? sq_.max_sge_read : sq_.max_sge;
+  if (wr_error_ == 0) {
+    wr_error_ = !o.valid || count > max_sge
+                    ? EINVAL
+                    : emit(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
+                           SgeData(sges, static_cast<unsigned>(count)));
+  }
+  opened_.valid = false;
+}
+
+void Qp::set_inline(const ibv_data_buf* pieces, size_t count) noexcept {
+  const Opened& o = opened_;
+  if (wr_error_ == 0) {
+    const InlineBuffers data(pieces, count);
+    wr_error_ = !o.valid || data.length > sq_.max_inline || o.opcode == WrOpcode::READ
+                    ? EINVAL
+                    : emit(o.opcode, o.wr_id, o.flags | IBV_SEND_INLINE, o.imm_or_key, o.va, o.rkey,
+                           data);
+  }
+  opened_.valid = false;
+}
+
+void Qp::refuse_operation(int error) noexcept {
+  if (wr_error_ == 0) wr_error_ = error;
+}
+
+int Qp::complete() noexcept {
+  if (opened_.valid) [[unlikely]] finish_opened();
+  const int error = wr_error_;
+  if (error != 0) [[unlikely]] {
+    sq_.head = wr_head_;
+    sq_.count = wr_count_;
+  } else if (sq_.head != wr_head_) {
+    ring_send();
+  }
+  sq_lock_.unlock();
+  return error;
+}
+
+void Qp::abort() noexcept {
+  sq_.head = wr_head_;
+  sq_.count = wr_count_;
+  opened_.valid = false;
+  sq_lock_.unlock();
+}
+
+// ---- completion ---------------------------------------------------------------------------------
+
+uint64_t Qp::complete_send(uint16_t index) noexcept {
+  const SendInfo info = sq_.info[index & sq_.mask];
+  sq_.completed.store(info.progress, std::memory_order_release);
+  return info.wr_id;
+}
+
+bool Qp::flush_send(Completion& completion) noexcept {
+  for (;;) {
+    const uint32_t posted = sq_.posted.load(std::memory_order_acquire);
+    const auto tail = static_cast<uint32_t>(sq_.completed.load(std::memory_order_relaxed));
+    if (tail == posted) return false;
+    const uint32_t at = tail & sq_.mask;
+    const auto control = hwif::SqWqeControl::load_from(sq_.ring + at * size_t{hwif::SQ_BLOCK_BYTES});
+    const SendInfo info = sq_.info[at];
+    sq_.completed.store(info.progress, std::memory_order_release);
+    const WrOpcode opcode = control.get<hwif::SqWqeControl::opcode>();
+    if (opcode == WrOpcode::NOP) continue;
+    completion.wr_id = info.wr_id;
+    using C = hwif::Cqe;
+    completion.cqe = {};
+    completion.cqe.set<C::qpn>(number_);
+    completion.cqe.set<C::opcode>(opcode == WrOpcode::READ ? hwif::CqeOpcode::READ
+                                  : opcode == WrOpcode::WRITE || opcode == WrOpcode::WRITE_IMM
+                                      ? hwif::CqeOpcode::WRITE
+                                      : hwif::CqeOpcode::SEND);
+    completion.cqe.set<C::status>(hwif::CqeStatus::WR_FLUSH_ERR);
+    completion.cqe.set<C::vendor_status>(hwif::VendorStatus::FLUSH);
+    return true;
+  }
+}
+
+}  // namespace roci

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// ibv_modify_qp and ibv_query_qp. Which attributes a transition needs and allows: IBTA 11.2.5.2, as
+// Linux has it in qp_state_table. Values are checked here, so that the answer names the field.
+#include "address.hpp"
+#include "admin_queue.hpp"
+
+#include <roci/error.hpp>
+#include <roci/mr.hpp>
+#include <roci/qp.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace roci {
+namespace {
+
+using hwif::QpAttributes;
+
+constexpr int PATH_ATTRIBUTES = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
+
+struct Transition {
+  ibv_qp_state from;
+  ibv_qp_state to;
+  int required;
+  int optional;
+};
+
+// RC. Beside these: any state → RESET, any but RESET → ERR.
+constexpr Transition RC_TRANSITIONS[] = {
+    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_RTR,
+     IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+         IBV_QP_MIN_RNR_TIMER,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RTS,
+     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+         IBV_QP_MAX_QP_RD_ATOMIC,
+     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0,
+     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0,
+     IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0,
+     IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+         IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_CUR_STATE |
+         IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
+};
+
+const char* name(ibv_qp_state state) {
+  static constexpr const char* NAMES[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return static_cast<size_t>(state) < std::size(NAMES) ? NAMES[state] : "?";
+}
+
+std::string names(int mask) {
+  static constexpr struct {
+    int bit;
+    const char* name;
+  } NAMES[] = {
+      {IBV_QP_STATE, "STATE"},
+      {IBV_QP_CUR_STATE, "CUR_STATE"},
+      {IBV_QP_EN_SQD_ASYNC_NOTIFY, "EN_SQD_ASYNC_NOTIFY"},
+      {IBV_QP_ACCESS_FLAGS, "ACCESS_FLAGS"},
+      {IBV_QP_PKEY_INDEX, "PKEY_INDEX"},
+      {IBV_QP_PORT, "PORT"},
+      {IBV_QP_QKEY, "QKEY"},
+      {IBV_QP_AV, "AV"},
+      {IBV_QP_PATH_MTU, "PATH_MTU"},
+      {IBV_QP_TIMEOUT, "TIMEOUT"},
+      {IBV_QP_RETRY_CNT, "RETRY_CNT"},
+      {IBV_QP_RNR_RETRY, "RNR_RETRY"},
+      {IBV_QP_RQ_PSN, "RQ_PSN"},
+      {IBV_QP_MAX_QP_RD_ATOMIC, "MAX_QP_RD_ATOMIC"},
+      {IBV_QP_ALT_PATH, "ALT_PATH"},
+      {IBV_QP_MIN_RNR_TIMER, "MIN_RNR_TIMER"},
+      {IBV_QP_SQ_PSN, "SQ_PSN"},
+      {IBV_QP_MAX_DEST_RD_ATOMIC, "MAX_DEST_RD_ATOMIC"},
+      {IBV_QP_PATH_MIG_STATE, "PATH_MIG_STATE"},
+      {IBV_QP_CAP, "CAP"},
+      {IBV_QP_DEST_QPN, "DEST_QPN"},
+      {IBV_QP_RATE_LIMIT, "RATE_LIMIT"},
+  };
+  std::string text;
+  for (const auto& entry : NAMES) {
+    if (!(mask & entry.bit)) continue;
+    text += text.empty() ? "IBV_QP_" : " IBV_QP_";
+    text += entry.name;
+  }
+  return text;
+}
+
+// Whether the transition exists and has what it needs; the errors of ib_modify_qp_is_ok().
+void check_transition(ibv_qp_state from, ibv_qp_state to, int mask) {
+  int required = 0;
+  int optional = 0;
+  bool exists = to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
+  for (const Transition& t : RC_TRANSITIONS) {
+    if (t.from != from || t.to != to) continue;
+    exists = true;
+    required = t.required;
+    optional = t.optional;
+  }
+  if (!exists) fail(EINVAL, "qp_state: no transition from %s to %s", name(from), name(to));
+  if ((mask & required) != required) {
+    fail(EINVAL, "%s to %s: attr_mask lacks %s", name(from), name(to),
+         names(required & ~mask).c_str());
+  }
+  const int extra = mask & ~(required | optional | IBV_QP_STATE);
+  if (extra != 0) {
+    fail(EINVAL, "%s to %s: attr_mask may not have %s", name(from), name(to), names(extra).c_str());
+  }
+}
+
+void check_range(const char* field, unsigned value, unsigned low, unsigned high) {
+  if (value < low || value > high) fail(EINVAL, "%s %u: %u to %u", field, value, low, high);
+}
+
+constexpr uint32_t PSN_MASK = (1u << 24) - 1;
+
+}  // namespace
+
+// The path as the device wants it. RoCE has no LIDs: everything is in the GRH.
+hwif::AddressVector Qp::path_from(const ibv_ah_attr& attr) {
+  Device& device = pd_.device();
+  if (!attr.is_global) {
+    fail(EINVAL, "ah_attr.is_global is 0: RoCE needs a GRH: pass -g <index> to perftest or "
+                 "ibv_*_pingpong, or set is_global and grh");
+  }
+  check_range("ah_attr.port_num", attr.port_num, 1, 1);
+  const auto gids = device.gid_table();
+  if (attr.grh.sgid_index >= gids.size() ||
+      gids[attr.grh.sgid_index].type == hwif::GidType::NONE) {
+    fail(EINVAL, "ah_attr.grh.sgid_index %u: that entry of the GID table is empty",
+         attr.grh.sgid_index);
+  }
+  const GidEntry& source = gids[attr.grh.sgid_index];
+  check_range("ah_attr.sl", attr.sl, 0, 7);
+  if (attr.grh.flow_label >= 1u << 20) {
+    fail(EINVAL, "ah_attr.grh.flow_label 0x%x has more than 20 bits", attr.grh.flow_label);
+  }
+  Gid dgid;
+  std::memcpy(dgid.bytes, attr.grh.dgid.raw, sizeof dgid.bytes);
+  using A = hwif::AddressVector;
+  A path{};
+  path.set<A::dgid>(dgid);
+  path.set<A::dmac>(device.resolve(dgid));
+  path.set<A::vlan_present>(source.vlan_present);
+  path.set<A::vlan_id>(source.vlan_present ? source.vlan_id : uint16_t{0});
+  path.set<A::sl>(attr.sl);
+  path.set<A::sgid_index>(attr.grh.sgid_index);
+  path.set<A::hop_limit>(attr.grh.hop_limit);
+  path.set<A::traffic_class>(attr.grh.traffic_class);
+  path.set<A::flow_label>(attr.grh.flow_label);
+  return path;
+}
+
+ibv_ah_attr Qp::ah_from(const hwif::AddressVector& path) const {
+  using A = hwif::AddressVector;
+  ibv_ah_attr attr{};
+  const Gid dgid = path.get<A::dgid>();
+  std::memcpy(attr.grh.dgid.raw, dgid.bytes, sizeof dgid.bytes);
+  attr.grh.flow_label = path.get<A::flow_label>();
+  attr.grh.sgid_index = path.get<A::sgid_index>();
+  attr.grh.hop_limit = path.get<A::hop_limit>();
+  attr.grh.traffic_class = path.get<A::traffic_class>();
+  attr.sl = path.get<A::sl>();
+  attr.is_global = 1;
+  attr.port_num = 1;
+  return attr;
+}
+
+void Qp::modify(const ibv_qp_attr& attr, int mask) {
+  Device& device = pd_.device();
+  device.check_alive();
+  const DeviceLimits& limits = device.limits();
+  if (mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT)) {
+    fail(EOPNOTSUPP, "attr_mask: %s is not supported",
+         names(mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT)).c_str());
+  }
+  const ibv_qp_state from = mask & IBV_QP_CUR_STATE ? attr.cur_qp_state : state_;
+  const ibv_qp_state to = mask & IBV_QP_STATE ? attr.qp_state : from;
+  if (mask & IBV_QP_CUR_STATE && from != IBV_QPS_RTR && from != IBV_QPS_RTS &&
+      from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
+    fail(EINVAL, "cur_qp_state %s: RTR, RTS, SQD or SQE", name(from));
+  }
+  check_transition(from, to, mask);
+  if (mask & IBV_QP_ALT_PATH) fail(EOPNOTSUPP, "attr_mask: IBV_QP_ALT_PATH: no path migration");
+  if (mask & IBV_QP_PATH_MIG_STATE && attr.path_mig_state != IBV_MIG_MIGRATED) {
+    fail(EOPNOTSUPP, "path_mig_state %d: no path migration", static_cast<int>(attr.path_mig_state));
+  }
+
+  using A = QpAttributes;
+  A a{};
+  a.set<A::state>(static_cast<hwif::QpState>(to));
+  a.set<A::cur_state>(static_cast<hwif::QpState>(from));
+  if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) a.set<A::sqd_async_notify>(attr.en_sqd_async_notify != 0);
+  if (mask & IBV_QP_ACCESS_FLAGS) {
+    // Programs set LOCAL_WRITE, too, which says nothing here.
+    a.set<A::rights>(access_rights(attr.qp_access_flags & (IBV_ACCESS_REMOTE_WRITE |
+                                                           IBV_ACCESS_REMOTE_READ |
+                                                           IBV_ACCESS_REMOTE_ATOMIC),
+                                   limits.atomics));
+  }
+  if (mask & IBV_QP_PORT) {
+    check_range("port_num", attr.port_num, 1, 1);
+    a.set<A::port>(attr.port_num);
+  }
+  if (mask & IBV_QP_PKEY_INDEX) {
+    const auto pkeys = device.pkey_table();
+    if (attr.pkey_index >= pkeys.size() || pkeys[attr.pkey_index] == 0) {
+      fail(EINVAL, "pkey_index %u: that entry of the P_Key table is empty", attr.pkey_index);
+    }
+    a.set<A::pkey_index>(attr.pkey_index);
+  }
+  if (mask & IBV_QP_PATH_MTU) {
+    const auto port = device.query_port();
+    check_range("path_mtu", static_cast<unsigned>(attr.path_mtu), IBV_MTU_256,
+                static_cast<unsigned>(port.active_mtu));
+    a.set<A::path_mtu>(static_cast<hwif::Mtu>(attr.path_mtu));
+  }
+  if (mask & IBV_QP_AV) a.set<A::path>(path_from(attr.ah_attr));
+  if (mask & IBV_QP_TIMEOUT) {
+    check_range("timeout", attr.timeout, 0, 31);
+    a.set<A::timeout>(attr.timeout);
+  }
+  if (mask & IBV_QP_RETRY_CNT) {
+    check_range("retry_cnt", attr.retry_cnt, 0, 7);
+    a.set<A::retry_count>(attr.retry_cnt);
+  }
+  if (mask & IBV_QP_RNR_RETRY) {
+    check_range("rnr_retry", attr.rnr_retry, 0, 7);
+    a.set<A::rnr_retry>(attr.rnr_retry);
+  }
+  if (mask & IBV_QP_MIN_RNR_TIMER) {
+    check_range("min_rnr_timer", attr.min_rnr_timer, 0, 31);
+    a.set<A::min_rnr_timer>(attr.min_rnr_timer);
+  }
+  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) {
+    check_range("max_rd_atomic", attr.max_rd_atomic, 0, limits.max_initiator_depth);
+    a.set<A::initiator_depth>(attr.max_rd_atomic);
+  }
+  if (mask & IBV_QP_MAX_DEST_RD_ATOMIC) {
+    check_range("max_dest_rd_atomic", attr.max_dest_rd_atomic, 0, limits.max_responder_depth);
+    a.set<A::responder_depth>(attr.max_dest_rd_atomic);
+  }
+  if (mask & IBV_QP_DEST_QPN) {
+    if (attr.dest_qp_num > PSN_MASK) {
+      fail(EINVAL, "dest_qp_num 0x%x has more than 24 bits", attr.dest_qp_num);
+    }
+    a.set<A::dest_qpn>(attr.dest_qp_num);
+  }
+  // Programs hand over random 32-bit numbers; the PSN is their low part.
+  if (mask & IBV_QP_SQ_PSN) a.set<A::sq_psn>(attr.sq_psn & PSN_MASK);
+  if (mask & IBV_QP_RQ_PSN) a.set<A::rq_psn>(attr.rq_psn & PSN_MASK);
+
+  // The bits have the numbers of verbs; those that the interface does not have were dealt with.
+  const int not_for_device = IBV_QP_PATH_MIG_STATE;
+  hwif::ModifyQpInput input{};
+  input.set<hwif::ModifyQpInput::mask>(hwif::QpAttributeMask::from_word(
+      static_cast<uint32_t>((mask | IBV_QP_STATE) & ~not_for_device)));
+  input.set<hwif::ModifyQpInput::attributes>(a);
+  device.admin().run<hwif::admin::ModifyQp>(number_, {}, input);
+
+  state_ = to;
+  if (to == IBV_QPS_RESET) {
+    // Its last completion is in memory: take them out, then the queues start afresh.
+    config_.send_cq->remove_completions(number_);
+    if (config_.recv_cq != config_.send_cq) config_.recv_cq->remove_completions(number_);
+    reset_queues();
+  }
+  open_queues();
+}
+
+void Qp::query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
+  Device& device = pd_.device();
+  device.check_alive();
+  const auto output = device.admin().run<hwif::admin::QueryQp>(number_).output;
+  using A = QpAttributes;
+  const A a = output.get<hwif::QueryQpOutput::attributes>();
+  attr = {};
+  attr.qp_state = static_cast<ibv_qp_state>(a.get<A::state>());
+  attr.cur_qp_state = attr.qp_state;
+  attr.path_mtu = static_cast<ibv_mtu>(a.get<A::path_mtu>());
+  attr.path_mig_state = IBV_MIG_MIGRATED;
+  attr.qkey = a.get<A::qkey>();
+  attr.rq_psn = a.get<A::rq_psn>();
+  attr.sq_psn = a.get<A::sq_psn>();
+  attr.dest_qp_num = a.get<A::dest_qpn>();
+  const auto rights = a.get<A::rights>();
+  attr.qp_access_flags = rights.words[0];  // bit positions are those of verbs
+  attr.cap = cap_;
+  attr.ah_attr = ah_from(a.get<A::path>());
+  attr.pkey_index = a.get<A::pkey_index>();
+  attr.sq_draining = a.get<A::draining>() ? 1 : 0;
+  attr.max_rd_atomic = a.get<A::initiator_depth>();
+  attr.max_dest_rd_atomic = a.get<A::responder_depth>();
+  attr.min_rnr_timer = a.get<A::min_rnr_timer>();
+  attr.port_num = a.get<A::port>();
+  attr.timeout = a.get<A::timeout>();
+  attr.retry_cnt = a.get<A::retry_count>();
+  attr.rnr_retry = a.get<A::rnr_retry>();
+  state_ = attr.qp_state;
+
+  init = {};
+  init.cap = cap_;
+  init.qp_type = config_.type;
+  init.sq_sig_all = config_.signal_all ? 1 : 0;
+}
+
+}  // namespace roci

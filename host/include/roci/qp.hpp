@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+#pragma once
+
+#include <roci/cq.hpp>
+#include <roci/pd.hpp>
+#include <roci/spin_lock.hpp>
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <memory>
+
+namespace roci {
+
+/// What a queue pair is made of.
+struct QpConfig {
+  Cq* send_cq = nullptr;
+  Cq* recv_cq = nullptr;
+  /// Wanted sizes.
+  ibv_qp_cap cap{};
+  ibv_qp_type type = IBV_QPT_RC;
+  /// Every send request is signaled.
+  bool signal_all = false;
+  /// One thread at a time uses it.
+  bool single_threaded = false;
+};
+
+/// Queue pair (RC). Posting and the work request API are the data path; everything else throws.
+class Qp {
+ public:
+  /// @throws Error  EINVAL: sizes beyond the limits; EOPNOTSUPP: type; ENOMEM
+  Qp(Pd& pd, const QpConfig& config);
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+  ~Qp();
+
+  /// Ends it: when it returns no completion of it is in its CQs. @throws Error(EBUSY)
+  void destroy();
+
+  /// ibv_modify_qp: attributes and transitions as in IBTA 11.2.5.2; see qp_modify.cpp.
+  void modify(const ibv_qp_attr& attr, int mask);
+  /// ibv_query_qp.
+  void query(ibv_qp_attr& attr, ibv_qp_init_attr& init);
+
+  /// Posts a list. @return 0, or errno for the request that *bad is set to (those before it are
+  /// posted): EINVAL: malformed or wrong state; ENOMEM: queue full; EOPNOTSUPP: operation
+  int post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept;
+  int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept;
+
+  // The work request API (ibv_wr_*): begin() locks, each operation is opened and then given its data,
+  // complete() posts all or, after any error, none.
+  void begin() noexcept;
+  int complete() noexcept;
+  void abort() noexcept;
+  void open_operation(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
+                      uint64_t va, uint32_t rkey) noexcept;
+  void set_sges(const ibv_sge* sges, size_t count) noexcept;
+  void set_inline(const ibv_data_buf* pieces, size_t count) noexcept;
+  /// An operation that the queue pair does not have was called.
+  void refuse_operation(int error) noexcept;
+
+  Context& context() noexcept { return pd_.context(); }
+  Pd& pd() noexcept { return pd_; }
+  uint32_t number() const noexcept { return number_; }
+  ibv_qp_state state() const noexcept { return state_; }
+  /// The sizes it has.
+  const ibv_qp_cap& cap() const noexcept { return cap_; }
+  void count_async_event() noexcept { async_events_.fetch_add(1); }
+  uint32_t async_events() const noexcept { return async_events_.load(); }
+
+  /// In the child after fork.
+  void abandon_after_fork() noexcept;
+
+ private:
+  friend class Cq;
+
+  // A posted send request, at its first block.
+  struct SendInfo {
+    uint64_t wr_id;
+    // What is free once it is complete: next block in the low half, requests posted up to here in the
+    // high half.
+    uint64_t progress;
+  };
+
+  struct SendQueue {
+    std::byte* ring = nullptr;
+    uint32_t mask = 0;
+    uint32_t max_wr = 0;
+    // Free running: next block, and requests posted.
+    uint32_t head = 0;
+    uint32_t count = 0;
+    uint64_t doorbell_base = 0;
+    std::unique_ptr<SendInfo[]> info;
+    uint32_t max_sge = 0;
+    uint32_t max_sge_read = 0;
+    uint32_t max_inline = 0;
+    uint32_t signal_all = 0;
+    // Posting is allowed in this state.
+    std::atomic<bool> open{false};
+    // `head` as it was last made known.
+    std::atomic<uint32_t> posted{0};
+    // SendInfo::progress of the last completed request; written by polling.
+    alignas(64) std::atomic<uint64_t> completed{0};
+  };
+
+  struct RecvQueue {
+    std::byte* ring = nullptr;
+    uint32_t mask = 0;
+    uint32_t stride_log2 = 0;
+    uint32_t max_sge = 0;
+    uint32_t head = 0;
+    uint64_t doorbell_base = 0;
+    std::unique_ptr<uint64_t[]> wr_id;
+    std::atomic<bool> open{false};
+    std::atomic<uint32_t> posted{0};
+    alignas(64) std::atomic<uint32_t> completed{0};
+  };
+
+  // Operation opened by the work request API whose data is missing.
+  struct Opened {
+    bool valid = false;
+    hwif::WrOpcode opcode{};
+    unsigned flags = 0;
+    uint32_t imm_or_key = 0;
+    uint64_t wr_id = 0;
+    uint64_t va = 0;
+    uint32_t rkey = 0;
+  };
+
+  struct Sizes;
+  void size_queues(const QpConfig& config);
+  void allocate_queues();
+  void reset_queues() noexcept;
+  void open_queues() noexcept;
+  hwif::AddressVector path_from(const ibv_ah_attr& attr);
+  ibv_ah_attr ah_from(const hwif::AddressVector& path) const;
+
+  int build(const ibv_send_wr& wr) noexcept;
+  std::byte* place(unsigned blocks) noexcept;
+  template <class Data>
+  int emit(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va,
+           uint32_t rkey, const Data& data) noexcept;
+  void ring_send() noexcept;
+  void finish_opened() noexcept;
+  // For polling: the completion's wr_id; frees what it completes.
+  uint64_t complete_send(uint16_t index) noexcept;
+  uint64_t complete_recv(uint32_t cookie) noexcept;
+  // For polling after the device died: the next request that never completed.
+  bool flush_send(Completion& completion) noexcept;
+  bool flush_recv(Completion& completion) noexcept;
+
+  // Data path.
+  SpinLock sq_lock_;
+  SpinLock rq_lock_;
+  SendQueue sq_;
+  RecvQueue rq_;
+  volatile uint64_t* doorbell_ = nullptr;
+  Transport& transport_;
+  unsigned doorbell_page_ = 0;
+  Opened opened_;
+  int wr_error_ = 0;
+  uint32_t wr_head_ = 0;
+  uint32_t wr_count_ = 0;
+
+  // The rest.
+  Pd& pd_;
+  QpConfig config_;
+  ibv_qp_cap cap_{};
+  uint32_t number_ = 0;
+  ibv_qp_state state_ = IBV_QPS_RESET;
+  DmaBuffer sq_buffer_;
+  DmaBuffer rq_buffer_;
+  std::atomic<uint32_t> async_events_{0};
+  bool alive_ = false;
+};
+
+}  // namespace roci
