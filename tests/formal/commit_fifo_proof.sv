@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Proof of host_commit_fifo, the ordered writer's core (DESIGN rule 4): entries leave in the order of
-// acceptance, unchanged; a write, and so every token behind it, never before its bus response; an
-// error belongs to the right write; the room of the levels keeps entries and held places within
+// Proof of host_commit_fifo, the ordered writer's core (DESIGN rule 4): entries leave in the order
+// of acceptance, unchanged; a write, and so every token behind it, never before its bus response;
+// an error belongs to the right write; the room of the levels keeps entries and held places within
 // DEPTH, so whoever holds a place can push: completions cannot block themselves. Users push when
-// there is room, and anything else they like.
-// Entries, writes and responses are numbered modulo 16; one entry and one write, any, are watched.
+// there is room, and anything else they like. Entries, writes and responses are numbered modulo 16;
+// one entry and one write, any, are watched.
 `default_nettype none
 
 module commit_fifo_proof #(
@@ -106,8 +106,9 @@ module commit_fifo_proof #(
       if (held_q != '0) p_held: assert (room[1] && u_dut.u_entries.in_ready_o);
       if (extra_q) p_extra: assert (u_dut.u_entries.in_ready_o);
       // The other levels get on when everything in front has left and nobody holds a place.
-      if (!$past(rst_i) && stored == '0 && held_q == '0) p_room: assert (room[0] && room[2] && room[3]
-                                                                        && cqe_room);
+      if (!$past(rst_i) && stored == '0 && held_q == '0) begin
+        p_room: assert (room[0] && room[2] && room[3] && cqe_room);
+      end
     end
     c_full: cover (!rst_i && stored == 4'(DEPTH - 1));
     c_held: cover (!rst_i && held_q == 4'd3 && stored == 4'd4);
@@ -148,7 +149,8 @@ module commit_fifo_proof #(
       i_responses: assert (4'(u_dut.responses_q) == answered);
       i_writes: assert (writes_inside == write_in_q - write_out_q);
       i_answered: assert (answered <= write_in_q - write_out_q && answered <= 4'(DEPTH));
-      i_b_pointers: assert (u_dut.b_write_q == response_q[2:0] && u_dut.b_read_q == write_out_q[2:0]);
+      i_b_pointers: assert (u_dut.b_write_q == response_q[2:0]
+                            && u_dut.b_read_q == write_out_q[2:0]);
       if (place < stored) i_memory: assert (u_dut.u_entries.u_ram.mem[slot] == content_q);
       if (place_write < answered) begin
         i_errors: assert (u_dut.u_errors.mem[watched_write[2:0]] == error_q);
