@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// responder_read: the replay table: READ requests that were accepted, for their responses and for
+// duplicates (wire.md 2.9).
+//
+// Listens to the actions on their way to responder_receive. A READ is written to the entry
+// region base + (ordinal mod region). A duplicate READ goes to a search outside the receive path
+// (RX never waits, DESIGN rule 2): the newest entries first, one per cycle. It is answered again if it
+// is a subset of an entry: same key, start on a PMTU boundary of it, same end. Found: `lower_o` moves
+// the response cursor back. Not found, or more duplicates than there is room for: silence; the
+// requester asks again.
+//
+// Entries hold no claim on memory: keys are checked again with each response packet.
+// Does not: answer, count outstanding READs (responder_judge does).
+// Neighbours: responder_check → here → responder_respond, which reads entries with priority.
+`default_nettype none
+
+module responder_read #(
+  parameter int unsigned SEARCHES = 16        // duplicate READs that may wait
+) (
+  input  wire                            clk_i,
+  input  wire                            rst_i,           // synchronous, active high
+
+  input  wire                            action_valid_i,  // an action passes (valid and ready)
+  input  responder_pkg::action_t         action_i,
+
+  // entries for responder_respond: data REPLAY_LATENCY cycles later; it always has the port
+  input  wire                            entry_read_i,
+  input  roci_pkg::replay_slot_t         entry_slot_i,
+  output responder_pkg::replay_entry_t   entry_o,
+
+  output logic                           lower_valid_o,
+  input  wire                            lower_ready_i,
+  output responder_pkg::lower_t          lower_o,
+
+  output logic                           count_duplicate_o,  // duplicate READs answered again
+  output logic                           count_ignored_o,    // not found, or no room
+  output roci_pkg::fence_busy_t          fence_busy_o        // searches of that colour
+);
+
+  typedef struct packed {
+    roci_pkg::colour_t colour;
+    roci_pkg::qp_t qp;
+    roci_pkg::psn_t psn;
+    logic [23:0] packets;
+    roci_pkg::addr_t va;
+    roci_pkg::mkey_t rkey;
+    logic [31:0] length;
+    logic [2:0] mtu;
+    logic [2:0] replay_log2;
+    roci_pkg::replay_slot_t replay_base;
+    roci_pkg::read_ordinal_t reads;     // READs accepted so far
+  } search_t;
+
+  // Region slot of an ordinal.
+  function automatic roci_pkg::replay_slot_t slot_of(input roci_pkg::replay_slot_t base,
+                                                     input logic [2:0] log2,
+                                                     input roci_pkg::read_ordinal_t ordinal);
+    roci_pkg::read_ordinal_t offset_in_region;
+    offset_in_region = ordinal & ~(8'hff << log2);
+    return base | roci_pkg::replay_slot_t'(offset_in_region);
+  endfunction
+
+  // -------------------------------------------------------------------------------- new entries
+  logic write;
+  responder_pkg::replay_entry_t entry_new;
+  roci_pkg::replay_slot_t write_slot;
+
+  always_comb begin
+    write = action_valid_i && action_i.kind == responder_pkg::ACTION_READ;
+    write_slot = slot_of(action_i.replay_base, action_i.replay_log2, action_i.respond.entry[7:0]);
+    entry_new.ordinal = action_i.respond.entry[7:0];
+    entry_new.first_psn = action_i.psn;
+    entry_new.packets = action_i.packets;
+    entry_new.msn = action_i.respond.msn;
+    entry_new.va = action_i.va;
+    entry_new.rkey = action_i.rkey;
+    entry_new.length = action_i.length;
+  end
+
+  // ------------------------------------------------------------------------------------- search
+  search_t search_in, search;
+  logic [$bits(search_t)-1:0] search_bits;
+  logic search_push, search_room, search_valid, search_pop;
+
+  always_comb begin
+    search_push = action_valid_i && action_i.kind == responder_pkg::ACTION_DUP_READ;
+    search_in = '{colour: action_i.colour, qp: action_i.qp, psn: action_i.psn,
+                  packets: action_i.packets, va: action_i.va, rkey: action_i.rkey,
+                  length: action_i.length, mtu: action_i.mtu,
+                  replay_log2: action_i.replay_log2, replay_base: action_i.replay_base,
+                  reads: action_i.respond.entry[7:0]};
+    search = search_t'(search_bits);
+  end
+
+  common_fifo #(.WIDTH($bits(search_t)), .DEPTH(SEARCHES)) u_searches (
+    .clk_i, .rst_i,
+    .in_valid_i(search_push), .in_ready_o(search_room), .in_i(search_in),
+    .out_valid_o(search_valid), .out_ready_i(search_pop), .out_o(search_bits), .usage_o()
+  );
+
+  logic started_q;                         // `step_q` is of this search
+  logic [7:0] step_q;                      // entries asked for so far
+  logic [7:0] step, region;
+  logic ask;                               // an entry is asked for in this cycle
+  roci_pkg::read_ordinal_t ask_ordinal;
+  logic [responder_pkg::REPLAY_LATENCY-1:0] asked_q;
+  roci_pkg::read_ordinal_t [responder_pkg::REPLAY_LATENCY-1:0] asked_ordinal_q;
+
+  logic [$bits(responder_pkg::replay_entry_t)-1:0] entry_bits;
+  logic arrived, found, finished;
+  logic [23:0] packet;                     // first response packet wanted, within the entry
+  logic [31:0] offset;
+  logic lower_valid_q;
+  responder_pkg::lower_t lower_q;
+
+  always_comb begin
+    step = started_q ? step_q : 8'd0;
+    region = 8'd1 << search.replay_log2;
+    ask = search_valid && !lower_valid_q && step != region && !entry_read_i;
+    ask_ordinal = search.reads - 8'd1 - step;
+
+    arrived = asked_q[responder_pkg::REPLAY_LATENCY-1];
+    packet = search.psn - entry_o.first_psn;
+    unique case (search.mtu)
+      3'd1: offset = {packet, 8'd0};
+      3'd2: offset = {packet[22:0], 9'd0};
+      3'd3: offset = {packet[21:0], 10'd0};
+      3'd4: offset = {packet[20:0], 11'd0};
+      default: offset = {packet[19:0], 12'd0};
+    endcase
+    found = arrived && entry_o.ordinal == asked_ordinal_q[responder_pkg::REPLAY_LATENCY-1]
+            && packet < entry_o.packets
+            && search.rkey == entry_o.rkey
+            && search.va == entry_o.va + 64'(offset)
+            && search.length == entry_o.length - offset;
+    // given up when all entries were asked for and the last answer is here
+    finished = search_valid && !lower_valid_q
+               && (found || (step == region && asked_q == '0));
+    search_pop = lower_valid_q ? lower_ready_i : (finished && !found);
+  end
+
+  common_ram_sdp #(
+    .WIDTH($bits(responder_pkg::replay_entry_t)), .DEPTH(2 ** roci_config_pkg::REPLAY_BITS),
+    .LATENCY(responder_pkg::REPLAY_LATENCY)
+  ) u_entries (
+    .clk_i,
+    .we_i(write), .waddr_i(write_slot), .wdata_i(entry_new),
+    .re_i(entry_read_i || ask),
+    .raddr_i(entry_read_i ? entry_slot_i
+                          : slot_of(search.replay_base, search.replay_log2, ask_ordinal)),
+    .rdata_o(entry_bits)
+  );
+  assign entry_o = responder_pkg::replay_entry_t'(entry_bits);
+
+  always_ff @(posedge clk_i) begin
+    asked_q <= {asked_q[responder_pkg::REPLAY_LATENCY-2:0], ask && !finished};
+    asked_ordinal_q <= {asked_ordinal_q[responder_pkg::REPLAY_LATENCY-2:0], ask_ordinal};
+    if (search_pop) begin
+      started_q <= 1'b0;
+    end else if (ask) begin
+      started_q <= 1'b1;
+      step_q <= step + 8'd1;
+    end
+    if (finished && found) begin
+      lower_valid_q <= 1'b1;
+      lower_q <= '{qp: search.qp,
+                   ordinal: asked_ordinal_q[responder_pkg::REPLAY_LATENCY-1], packet: packet};
+    end else if (lower_ready_i) begin
+      lower_valid_q <= 1'b0;
+    end
+    if (finished) asked_q <= '0;           // answers on their way are of this search
+    if (rst_i) begin
+      asked_q <= '0;
+      started_q <= 1'b0;
+      lower_valid_q <= 1'b0;
+    end
+  end
+
+  assign lower_valid_o = lower_valid_q;
+  assign lower_o = lower_q;
+  assign count_duplicate_o = finished && found;
+  assign count_ignored_o = (finished && !found) || (search_push && !search_room);
+
+  // -------------------------------------------------------------------------------------- fence
+  localparam int unsigned COUNT_BITS = $clog2(SEARCHES + 1);
+  logic [1:0][COUNT_BITS-1:0] held_q;
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned c = 0; c < 2; c++) begin
+      held_q[c] <= held_q[c]
+          + COUNT_BITS'(search_push && search_room && search_in.colour == 1'(c))
+          - COUNT_BITS'(search_pop && search.colour == 1'(c));
+    end
+    if (rst_i) held_q <= '0;
+  end
+  assign fence_busy_o = {held_q[1] != '0, held_q[0] != '0};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && write) begin
+      // the region is aligned to its size (hwif ctx_qp_rq)
+      assert (slot_of('0, action_i.replay_log2, action_i.replay_base[7:0]) == '0);
+    end
+  end
+
+endmodule
+
+`default_nettype wire

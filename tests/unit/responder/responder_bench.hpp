@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Surroundings of responder_path_tb: host memory with receive rings, the state of QPs, a stand-in for
+// packet_rx_commit and the write stream, the transmit side, and the checks against the models.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "responder/responder_model.hpp"
+
+namespace roci::test::responder {
+
+namespace rc = roci::sv::roci_config_pkg;
+
+inline constexpr unsigned num_qps = 1u << rc::QP_BITS;
+
+/// Host memory behind DMA client 2: answers in order, after a latency, with bytes of the rings.
+class RingMemory : public Agent {
+ public:
+  template <class Dut>
+  explicit RingMemory(Dut& dut)
+      : requests_("rq request", dut->req_valid_o, dut->req_ready_i, dut->req_o),
+        beats_("rq beat", dut->beat_valid_i, dut->beat_ready_o, dut->beat_i) {
+    requests_.collect();
+    requests_.on_transfer([this](const rp::dma_read_req_t& r) { request(r); });
+  }
+  /// Cycles between request and data.
+  void latency(unsigned low, unsigned high) { low_ = low, high_ = high; }
+  /// Idle patterns of both channels.
+  void stall(const Stall& request, const Stall& beat) {
+    requests_.stall(request);
+    beats_.stall(beat);
+  }
+  std::vector<std::uint8_t>& page(unsigned fn, std::uint64_t address) {
+    auto& p = pages_[{fn, address >> 12}];
+    p.resize(4096);
+    return p;
+  }
+  void write(unsigned fn, std::uint64_t address, const std::vector<std::uint8_t>& bytes) {
+    for (std::size_t n = 0; n < bytes.size(); ++n) {
+      page(fn, address + n)[(address + n) & 4095] = bytes[n];
+    }
+  }
+  /// Reads of these 32 bytes end in a bus error.
+  void poison(unsigned fn, std::uint64_t address, bool bad) {
+    if (bad) poisoned_.insert({fn, address >> 5});
+    else poisoned_.erase({fn, address >> 5});
+  }
+  std::uint64_t requests() const { return requests_.transfers(); }
+  bool busy() const { return !pending_.empty() || !beats_.empty(); }
+  Random& random() { return random_; }
+
+  void sample() override {
+    ++cycle_;
+    requests_.sample();
+    beats_.sample();
+    while (!pending_.empty() && pending_.front().first <= cycle_) {
+      beats_.push(pending_.front().second);
+      pending_.pop_front();
+    }
+  }
+  void drive() override {
+    requests_.drive();
+    beats_.drive();
+  }
+
+ private:
+  template <class Data, std::size_t N>
+  static void assign(Data& data, const std::array<sv::Word, N>& words) {
+    if constexpr (std::is_integral_v<Data>) {
+      data = words[0] | (std::uint64_t{words[1]} << 32);
+    } else {
+      data = words;
+    }
+  }
+
+  void request(const rp::dma_read_req_t& r) {
+    if (r.length == 0 || (r.addr & 0xfff) + r.length > 4096) throw Failure("bad DMA request");
+    const std::uint64_t when =
+        std::max(last_, cycle_ + random_.between(low_, high_));
+    last_ = when;
+    constexpr std::uint64_t bytes = rc::DATA_BYTES;
+    const std::uint64_t end = r.addr + r.length;
+    for (std::uint64_t at = r.addr & ~(bytes - 1); at < end; at += bytes) {
+      rp::read_beat_t beat{};
+      std::array<sv::Word, (8 * bytes + 31) / 32> words{};
+      for (std::uint64_t b = 0; b < bytes; ++b) {
+        // lanes outside of the request carry rubbish
+        const bool inside = at + b >= r.addr && at + b < end;
+        const std::uint8_t value =
+            inside ? page(r.fn, at + b)[(at + b) & 4095] : static_cast<std::uint8_t>(random_());
+        words[b / 4] |= static_cast<sv::Word>(value) << (8 * (b % 4));
+        if (inside && poisoned_.count({r.fn, (at + b) >> 5})) beat.err = true;
+      }
+      assign(beat.data, words);
+      beat.last = at + bytes >= end;
+      pending_.push_back({when, beat});
+    }
+  }
+
+  Sink<rp::dma_read_req_t> requests_;
+  Source<rp::read_beat_t> beats_;
+  Random random_{77};
+  std::map<std::pair<unsigned, std::uint64_t>, std::vector<std::uint8_t>> pages_;
+  std::set<std::pair<unsigned, std::uint64_t>> poisoned_;
+  std::deque<std::pair<std::uint64_t, rp::read_beat_t>> pending_;
+  std::uint64_t cycle_ = 0, last_ = 0;
+  unsigned low_ = 5, high_ = 40;
+};
+
+/// A receive ring as the program sees it.
+struct Ring {
+  unsigned number = 0;          // as in column RQ
+  unsigned fn = 0;
+  unsigned log2 = 4, stride_code = 0, slot_base = 0, slot_log2 = 3;
+  std::uint64_t address = 0;
+  std::uint16_t index = 0;      // next to post
+  std::uint64_t completed = 0;  // entries that may be posted again
+  ReceiveQueue queue;
+  std::deque<std::uint32_t> cookies;   // posted and not completed, in order
+
+  unsigned stride() const { return 32u << stride_code; }
+  unsigned max_sge() const { return stride() / 16 - 1; }
+  std::uint64_t room() const { return (1u << log2) - (queue.posted_count - completed); }
+};
+
+/// A frame on its way through the responder.
+struct Frame {
+  rp::rx_packet_t packet;
+  std::uint64_t accepted = 0;      // cycle
+  std::uint64_t posted = 0;        // WQEs of its queue that were surely rung then
+  bool pressure = false;           // since then
+};
+
+/// Everything about one QP in the bench.
+struct Qp {
+  QpConfig config;
+  RxModel rx;
+  TxModel tx;
+  Ring own;
+  rp::qp_state_e state = rp::QPS_RESET;
+  std::uint64_t err_cycle = 0;     // broadcast of ERR
+  bool void_ = false, swallow = false;
+  bool refused = false;
+  bool maybe_open = false;
+  std::uint64_t established = 0;   // COMM_EST events
+};
+
+/// The module with its surroundings. Throws Failure at the first difference from the models.
+class Bench {
+ public:
+  static constexpr unsigned settle = 10;  // cycles in which a doorbell surely arrives
+
+  explicit Bench(std::uint64_t salt)
+      : random(salt), dut(salt), memory(dut),
+        packets("packet", dut->packet_valid_i, dut->packet_ready_o, dut->packet_i),
+        items("rx item", dut->rx_item_valid_o, dut->rx_item_ready_i, dut->rx_item_o),
+        events("event", dut->event_valid_i, dut->event_ready_o, dut->event_i),
+        responses("tx item", dut->tx_item_valid_o, dut->tx_item_ready_i, dut->tx_item_o),
+        refusals("refused", dut->refused_valid_i, dut->refused_ready_o, dut->refused_i),
+        errors("error", dut->error_valid_o, dut->error_ready_i, dut->error_o),
+        asyncs("async", dut->async_valid_o, dut->async_ready_i, dut->async_o), clock(*this) {
+    dut->colour_i = 0;
+    dut->pressure_i = 0;
+    dut->doorbell_valid_i = 0;
+    dut->done_valid_i = 0;
+    drive_ctx({});
+    rp::state_bcast_t{}.pack(dut->state_i);
+    packets.on_transfer([this](const rp::rx_packet_t& p) { accepted(p); });
+    items.collect();
+    items.on_transfer([this](const rp::rx_item_t& i) { item(i); });
+    events.on_transfer([this](const rp::respond_token_t& t) {
+      if (!tokens_to_model) return;
+      log.push_back({dut.cycle(), t.qp, [info = t.info](Qp& q, std::uint64_t cycle) {
+                       q.tx.event(info, cycle);
+                     }});
+    });
+    responses.collect();
+    responses.on_transfer([this](const rp::tx_item_t& i) { response(i); });
+    errors.collect();
+    errors.on_transfer([this](const rp::state_error_t& e) { error(e); });
+    asyncs.collect();
+    asyncs.on_transfer([this](const rp::event_t& e) { async(e); });
+    dut.reset();
+    dut.attach(clock);
+    dut.attach(memory);
+    dut.attach(packets);
+    dut.attach(items);
+    dut.attach(events);
+    dut.attach(responses);
+    dut.attach(refusals);
+    dut.attach(errors);
+    dut.attach(asyncs);
+    dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared");
+  }
+
+  // -------------------------------------------------------------------------------- firmware
+  std::uint64_t ctx(bool write, unsigned column, unsigned index, unsigned word,
+                    std::uint64_t data = 0, std::uint64_t limit = 2000) {
+    rp::ctx_req_t request{};
+    request.valid = true;
+    request.write = write;
+    request.column = static_cast<std::uint8_t>(column);
+    request.index = static_cast<std::uint16_t>(index);
+    request.word = static_cast<std::uint8_t>(word);
+    request.wdata = data;
+    drive_ctx(request);
+    for (std::uint64_t n = 0;; ++n) {
+      if (n == limit) throw Failure("context access without answer");
+      dut.tick();
+      const auto response = rp::ctx_rsp_t::unpack(dut->ctx_o);
+      if (response.done) {
+        dut.tick();
+        drive_ctx({});
+        dut.tick();
+        return response.rdata;
+      }
+    }
+  }
+
+  void set_state(unsigned qp, rp::qp_state_e state) { bcasts.push_back({qp, state}); }
+
+  void setup_ring(Ring& ring) {
+    ring.index = 0;
+    ring.completed = 0;
+    ring.queue = {};
+    ring.cookies.clear();
+    rung[ring.number].clear();
+    ctx(true, hw::CTX_COLUMN_RQ, ring.number, 0,
+        ring.log2 | (std::uint64_t{ring.fn} << 4) | (ring.address >> 12 << 12));
+    ctx(true, hw::CTX_COLUMN_RQ, ring.number, 1,
+        ring.slot_base | (std::uint64_t{ring.slot_log2} << 16) |
+            (std::uint64_t{ring.stride_code} << 20) | (std::uint64_t{1} << 22));
+  }
+
+  /// Brings a QP from RESET to `state` with these initial PSN and, unless on an SRQ, an empty ring.
+  void setup_qp(Qp& q, std::uint32_t psn, rp::qp_state_e state = rp::QPS_RTS) {
+    const QpConfig& c = q.config;
+    set_state(c.qp, rp::QPS_RESET);
+    run_until_quiet();
+    retired_ignored += q.rx.duplicate_reads_lost;
+    q.rx = RxModel(c, psn);
+    q.tx = TxModel(c);
+    q.void_ = q.swallow = q.refused = q.maybe_open = false;
+    q.established = 0;
+    if (c.srq < 0) setup_ring(q.own);
+    ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 0,
+        c.cq | (std::uint64_t{c.pd} << 16) | (std::uint64_t{c.qpn} << 32) |
+            (std::uint64_t{c.mtu_code} << 60));
+    const std::uint64_t rights = (c.remote_write ? 2 : 0) | (c.remote_read ? 4 : 0);
+    ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 1,
+        c.srqn | (std::uint64_t{c.srq >= 0} << 24) | (rights << 32) |
+            (std::uint64_t{c.rnr_timer} << 40) | (std::uint64_t{c.replay_log2} << 45) |
+            (std::uint64_t{c.replay_base} << 48));
+    ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, c.qp, 0, psn);
+    ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, c.qp, 1, (psn - 1) & psn_mask);
+    ctx(true, hw::CTX_COLUMN_QP_RESP, c.qp, 0,
+        c.pd | (std::uint64_t{c.fn} << 16) | (std::uint64_t{c.mtu_code} << 24) |
+            (std::uint64_t{c.replay_log2} << 28) | (std::uint64_t{c.replay_base} << 32));
+    ctx(true, hw::CTX_COLUMN_QP_RESP, c.qp, 1, (psn - 1) & psn_mask);
+    if (state != rp::QPS_RESET) {
+      set_state(c.qp, state);
+      dut.run_until([&] { return bcasts.empty(); }, "state broadcast");
+      dut.tick(2);
+    }
+  }
+
+  Qp& add_qp(const QpConfig& config) {
+    auto& q = qps[config.qp];
+    q.config = config;
+    q.own.number = config.qp;
+    q.own.fn = config.fn;
+    return q;
+  }
+
+  // --------------------------------------------------------------------------------- program
+  Ring& ring_of(Qp& q) { return q.config.srq < 0 ? q.own : srqs.at(q.config.srq); }
+
+  /// Writes a WQE into the ring; `ring_bell` tells the chip.
+  void post(Ring& ring, const Wqe& wqe) {
+    const std::uint64_t at = ring.address + (ring.index & ((1u << ring.log2) - 1)) * ring.stride();
+    std::vector<std::uint8_t> bytes(ring.stride());
+    const auto put = [&](std::size_t offset, std::uint64_t value, unsigned count) {
+      for (unsigned n = 0; n < count && offset + n < bytes.size(); ++n) {
+        bytes[offset + n] = static_cast<std::uint8_t>(value >> (8 * n));
+      }
+    };
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());  // nobody zeroes it
+    put(0, wqe.cookie, 4);
+    put(4, wqe.count, 1);
+    for (std::size_t n = 0; n < wqe.sges.size(); ++n) {
+      put(16 + 16 * n, wqe.sges[n].va, 8);
+      put(24 + 16 * n, wqe.sges[n].length, 4);
+      put(28 + 16 * n, wqe.sges[n].lkey, 4);
+    }
+    memory.write(ring.fn, at, bytes);
+    memory.poison(ring.fn, at + (wqe.unreadable ? random.below(ring.stride() / 32) * 32 : 0),
+                  wqe.unreadable);
+    if (!wqe.unreadable) {
+      for (unsigned n = 0; n < ring.stride(); n += 32) memory.poison(ring.fn, at + n, false);
+    }
+    if (!wqe.unreadable) ring.cookies.push_back(wqe.cookie);
+    ring.queue.posted.push_back(wqe);
+    ++ring.queue.posted_count;
+    ++ring.index;
+  }
+  void ring_bell(const Ring& ring) {
+    rp::doorbell_t d{};
+    const bool srq = ring.number >= num_qps;
+    d.kind = srq ? rp::DOORBELL_SRQ : rp::DOORBELL_RQ;
+    d.object_index = static_cast<std::uint16_t>(srq ? ring.number - num_qps : ring.number);
+    d.index = ring.index;
+    doorbells.push_back({d, ring.number, ring.queue.posted_count});
+  }
+
+  // ------------------------------------------------------------------------------------ waiting
+  bool quiet() {
+    return packets.empty() && frames.empty() && events.empty() && refusals.empty() &&
+           bcasts.empty() && doorbells.empty() && log.empty() && !memory.busy();
+  }
+  /// Ticks until nothing moves any more.
+  void run_until_quiet(std::uint64_t limit = 200000) {
+    std::uint64_t calm = 0;
+    std::uint64_t seen = ~std::uint64_t{0};
+    dut.run_until(
+        [&] {
+          const std::uint64_t moved = items.transfers() + responses.transfers() +
+                                      errors.transfers() + asyncs.transfers() +
+                                      memory.requests();
+          calm = quiet() && moved == seen ? calm + 1 : 0;
+          seen = moved;
+          return calm > 500;
+        },
+        "nothing moves", limit);
+  }
+  /// All owed things were sent and completed; call when quiet.
+  void check_complete() {
+    const unsigned long lost = ignored - expected_ignored();
+    for (auto& [number, q] : qps) {
+      if (q.state == rp::QPS_RESET) continue;
+      if (q.state == rp::QPS_ERR && !q.tx.closed()) continue;
+      if (const std::string text = q.tx.missing(lost == 0); !text.empty()) {
+        fail("QP " + std::to_string(number) + ": " + text);
+      }
+    }
+    if (dut->fence_busy_o != 0) fail("fence busy in silence");
+  }
+
+  [[noreturn]] void fail(const std::string& text) {
+    throw Failure(text + " (cycle " + std::to_string(dut.cycle()) +
+                  ", ROCI_SEED=" + std::to_string(base_seed()) + ")");
+  }
+
+  Random random;
+  Dut<DUT_CLASS> dut;
+  RingMemory memory;
+  Source<rp::rx_packet_t> packets;
+  Sink<rp::rx_item_t> items;
+  Source<rp::respond_token_t> events;
+  Sink<rp::tx_item_t> responses;
+  Source<rp::tx_refused_t> refusals;
+  Sink<rp::state_error_t> errors;
+  Sink<rp::event_t> asyncs;
+
+  std::map<unsigned, Qp> qps;
+  std::map<int, Ring> srqs;
+  std::set<std::uint32_t> bad_keys;             // pieces with them fail in the commit stand-in
+  std::function<bool(const rp::tx_item_t&)> refuse;   // responses to refuse
+  std::deque<Frame> frames;
+  std::deque<std::pair<unsigned, rp::qp_state_e>> bcasts;
+  struct Happened {
+    std::uint64_t cycle;
+    unsigned qp;
+    std::function<void(Qp&, std::uint64_t)> apply;
+  };
+  std::deque<Happened> log;
+  struct Bell {
+    rp::doorbell_t doorbell;
+    unsigned ring;
+    std::uint64_t posted;
+  };
+  std::deque<Bell> doorbells;
+  std::map<unsigned, std::deque<std::pair<std::uint64_t, std::uint64_t>>> rung;
+  std::function<void(Qp&, const rp::completion_t&)> on_completion;
+  std::uint64_t count_completions = 0;
+  std::uint64_t count_rnr = 0, count_lost = 0, count_flushes = 0, count_fatal = 0;
+  std::uint64_t found = 0, ignored = 0, flush_frames = 0, no_frames = 0;
+  std::uint64_t last_response_cycle = 0, last_item_cycle = 0;
+  bool automatic_error = true;                  // failures bring the QP to ERR
+  bool tokens_to_model = true;                  // TxModel sees the tokens
+  unsigned error_type = hw::EQE_TYPE_QP_ACCESS_ERROR;   // of requests for ERR
+
+ private:
+  /// Drives what has no stream: broadcasts, doorbells, counters.
+  class Clock : public Agent {
+   public:
+    explicit Clock(Bench& bench) : b_(bench) {}
+    void sample() override {
+      b_.replay();
+      b_.found += b_.dut->count_duplicate_read_o;
+      b_.ignored += b_.dut->count_ignored_read_o;
+      b_.flush_frames += b_.dut->flush_frame_valid_o;
+      if (b_.dut->pressure_i) {
+        for (Frame& f : b_.frames) f.pressure = true;
+      }
+    }
+    void drive() override {
+      rp::state_bcast_t bcast{};
+      gap_ = !gap_;
+      if (!b_.bcasts.empty() && gap_) {
+        const auto [qp, state] = b_.bcasts.front();
+        b_.bcasts.pop_front();
+        bcast.valid = true;
+        bcast.qp = static_cast<decltype(bcast.qp)>(qp);
+        bcast.state = state;
+        if (auto it = b_.qps.find(qp); it != b_.qps.end()) {
+          if (state == rp::QPS_ERR && it->second.state != rp::QPS_ERR) {
+            it->second.err_cycle = b_.dut.cycle();
+          }
+          it->second.state = state;
+        }
+      }
+      bcast.pack(b_.dut->state_i);
+      b_.dut->doorbell_valid_i = !b_.doorbells.empty();
+      if (!b_.doorbells.empty()) {
+        const Bell& bell = b_.doorbells.front();
+        bell.doorbell.pack(b_.dut->doorbell_i);
+        b_.rung[bell.ring].push_back({b_.dut.cycle() + settle, bell.posted});
+        b_.doorbells.pop_front();
+      }
+    }
+
+   private:
+    Bench& b_;
+    bool gap_ = false;
+  };
+
+  void drive_ctx(const rp::ctx_req_t& request) { request.pack(dut->ctx_i); }
+
+  unsigned long expected_ignored() {
+    unsigned long sum = retired_ignored;
+    for (auto& [number, q] : qps) sum += q.rx.duplicate_reads_lost;
+    return std::min<unsigned long>(sum, ignored);
+  }
+
+  void accepted(const rp::rx_packet_t& packet) {
+    Frame f;
+    f.packet = packet;
+    f.accepted = dut.cycle();
+    auto& bells = rung[ring_of(qps.at(packet.qp)).number];
+    while (bells.size() > 1 && bells[1].first <= f.accepted) bells.pop_front();
+    f.posted = !bells.empty() && bells.front().first <= f.accepted ? bells.front().second : 0;
+    frames.push_back(f);
+  }
+
+  void item(const rp::rx_item_t& got) {
+    last_item_cycle = dut.cycle();
+    if (got.no_frame) {
+      ++no_frames;
+      flush_item(got);
+      return;
+    }
+    if (frames.empty()) fail("item without a frame");
+    Qp& q = qps.at(frames.front().packet.qp);
+    if (expected_.empty()) expected_ = expect(q, frames.front(), got);
+    const auto want = expected_.front();
+    expected_.erase(expected_.begin());
+    if (!(defined_part(got) == defined_part(want))) {
+      fail("item of frame " + frames.front().packet.to_string() + "\n  expected " +
+           defined_part(want).to_string() + "\n  got      " + defined_part(got).to_string());
+    }
+    bad_ |= got.has_piece && bad_keys.count(got.piece.key) != 0;
+    if (got.last) {
+      if (!expected_.empty()) fail("items are missing");
+      commit(q, got, bad_);
+      bad_ = false;
+      frames.pop_front();
+    } else if (expected_.empty()) {
+      fail("more items than expected");
+    }
+  }
+
+  /// What the models say about this frame; what only the chip can know is read from its answer and
+  /// checked for plausibility.
+  std::vector<rp::rx_item_t> expect(Qp& q, const Frame& frame, const rp::rx_item_t& got) {
+    const auto& e = got.end_info;
+    const bool may_be_dead = q.state == rp::QPS_ERR || q.state == rp::QPS_RESET;
+    const bool silent = e.drop && !e.respond_valid && !e.completion_valid && !e.error_valid;
+    if (may_be_dead && q.err_cycle + 1 < frame.accepted && !silent) fail("answer in ERR");
+    if (may_be_dead && silent) {
+      // Dropped because of ERR, or before it (a duplicate READ, the rest of a message that was
+      // completed in error): that does not show. The latter is assumed, since after the former all
+      // is silent.
+      RxModel after = q.rx;
+      ReceiveQueue none;
+      none.posted.push_back({});
+      const auto items = after.process(frame.packet, Receive::none, none, 0);
+      if (items.size() == 1 && defined_part(items[0]) == defined_part(got)) {
+        q.maybe_open |= q.rx.message == RxModel::send && q.rx.dead;
+        q.rx = after;
+        for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
+        q.rx.found.clear();
+      }
+      auto item = got;
+      item.has_piece = false;
+      item.end_info = {};
+      item.end_info.drop = true;
+      return {item};
+    }
+    Ring& ring = ring_of(q);
+    Receive receive = Receive::taken;
+    const bool here = q.rx.in_order(frame.packet.headers.psn) &&
+                      takes_wqe(frame.packet.headers.opcode & 0x1f);
+    if (here && e.respond_valid && e.respond.kind == rp::RESPOND_NAK) {
+      if ((e.respond.syndrome & 0xe0) == 0x20) {
+        receive = Receive::none;
+        ++count_rnr;
+        if (frame.posted > ring.queue.taken) fail("RNR although a receive was posted");
+      } else if (e.respond.syndrome == 0x60) {
+        receive = Receive::lost;
+        ++count_lost;
+        if (!frame.pressure) fail("dropped as lost without pressure");
+      }
+    }
+    if (here && !silent && receive == Receive::taken && ring.queue.posted.empty() &&
+        !(e.respond_valid && e.respond.syndrome == 0x61)) {
+      fail("a receive was taken that nobody posted");
+    }
+    const std::uint64_t reads = q.rx.reads;
+    auto items = q.rx.process(frame.packet, receive, ring.queue, q.tx.answered());
+    if (q.rx.reads != reads) q.tx.accept(q.rx.entries.back());
+    for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
+    q.rx.found.clear();
+    return items;
+  }
+
+  void flush_item(const rp::rx_item_t& got) {
+    Qp& q = qps.at(got.qp);
+    if (q.state != rp::QPS_ERR && q.state != rp::QPS_RESET) fail("flush outside of ERR");
+    if (q.maybe_open) {
+      // the message was open after all: its dead receive came first and told nothing
+      const auto& posted = q.own.queue.posted;
+      if (got.end_info.completion_valid) {
+        q.maybe_open = false;
+      } else if (q.rx.message == RxModel::none && (posted.empty() || !posted.front().unreadable)) {
+        q.rx.message = RxModel::send;
+        q.maybe_open = false;
+      }
+    }
+    if (q.rx.message != RxModel::send && (q.config.srq >= 0 || q.own.queue.posted.empty())) {
+      fail("flush of nothing");
+    }
+    const auto want = q.rx.flush(got.colour, q.own.queue);
+    if (!(defined_part(got) == defined_part(want))) {
+      fail("flush\n  expected " + defined_part(want).to_string() + "\n  got      " +
+           defined_part(got).to_string());
+    }
+    ++count_flushes;
+    if (got.end_info.completion_valid) tell(q, got.end_info.completion);
+  }
+
+  /// Stand-in for packet_rx_commit and the write stream: failures, tokens, the void QP.
+  void commit(Qp& q, const rp::rx_item_t& item, bool bad) {
+    const auto& e = item.end_info;
+    auto completion = e.completion;
+    if (q.void_) {
+      if (e.completion_valid) {
+        completion.is_error = true;
+        completion.status = hw::CQE_STATUS_WR_FLUSH_ERR;
+        tell(q, completion);
+      }
+      return;
+    }
+    auto respond = e.respond;
+    bool respond_valid = e.respond_valid, complete = e.completion_valid;
+    if (bad) {
+      const bool remote = item.piece.access != rp::ACCESS_LOCAL_WRITE;
+      respond_valid = true;
+      respond.kind = rp::RESPOND_NAK;
+      respond.psn = item.psn;
+      respond.msn = e.nak_msn;
+      respond.syndrome = remote ? 0x62 : 0x63;
+      if (!remote && e.receive_in_use) {
+        q.swallow = !complete;
+        complete = true;
+      }
+      completion.is_error = true;
+      completion.status = remote ? hw::CQE_STATUS_WR_FLUSH_ERR : hw::CQE_STATUS_LOC_PROT_ERR;
+    }
+    if (complete) {
+      const bool swallow = q.swallow;
+      q.swallow = false;
+      tell(q, completion);
+      q.swallow = swallow;
+    }
+    if (respond_valid) {
+      rp::respond_token_t token{};
+      token.qp = item.qp;
+      token.info = respond;
+      events.push(token);
+    }
+    if (bad || e.error_valid) {
+      q.void_ = true;
+      ++count_fatal;
+      if (automatic_error) set_state(q.config.qp, rp::QPS_ERR);
+    }
+  }
+
+  void tell(Qp& q, const rp::completion_t& completion) {
+    if (q.swallow) {
+      q.swallow = false;
+      return;
+    }
+    // every WQE completes once; those of an RQ in their order
+    Ring& ring = ring_of(q);
+    auto at = std::find(ring.cookies.begin(), ring.cookies.end(), completion.wqe_index_or_cookie);
+    if (at == ring.cookies.end()) fail("completion of no posted receive");
+    if (q.config.srq < 0 && at != ring.cookies.begin()) fail("receive completions out of order");
+    ring.cookies.erase(at);
+    ++ring.completed;
+    ++count_completions;
+    if (on_completion) on_completion(q, completion);
+  }
+
+  void response(const rp::tx_item_t& item) {
+    last_response_cycle = dut.cycle();
+    Qp& q = qps.at(item.desc.qp);
+    if (q.refused && item.desc.opcode != 0x11) return;   // poisoned behind the refused one
+    if (refuse && item.has_piece && refuse(item)) {
+      rp::tx_refused_t r{};
+      r.qp = item.desc.qp;
+      r.wqe_index = item.desc.wqe_index;
+      r.psn = item.desc.psn;
+      r.status = rp::XLAT_BAD_KEY;
+      refusals.push(r);
+      q.refused = true;
+      log.push_back({dut.cycle(), q.config.qp, [psn = r.psn](Qp& qp, std::uint64_t cycle) {
+                       qp.tx.refused(psn, 0x62, cycle);
+                     }});
+      return;
+    }
+    log.push_back({dut.cycle(), q.config.qp, [item, this](Qp& qp, std::uint64_t cycle) {
+                     if (const auto text = qp.tx.packet(item, cycle); !text.empty()) {
+                       fail(text + ": " + item.to_string());
+                     }
+                   }});
+  }
+
+  /// Shows the TxModel what happened, as soon as the frames before it are known to the RxModel.
+  void replay() {
+    while (!log.empty() && (frames.empty() || frames.front().accepted > log.front().cycle)) {
+      log.front().apply(qps.at(log.front().qp), log.front().cycle);
+      log.pop_front();
+    }
+  }
+
+  void error(const rp::state_error_t& e) {
+    Qp& q = qps.at(e.qp);
+    if (!q.tx.closed() && !q.refused) fail("request for ERR of a QP in order");
+    if (!e.event_valid || e.event_type != error_type) {
+      fail("unexpected request for ERR " + e.to_string());
+    }
+    if (automatic_error) set_state(q.config.qp, rp::QPS_ERR);
+  }
+
+  void async(const rp::event_t& e) {
+    for (auto& [number, q] : qps) {
+      if (q.config.qpn != e.object) continue;
+      if (e.event_type != hw::EQE_TYPE_COMM_EST || e.fn != q.config.fn) fail("wrong event");
+      if (++q.established > 1) fail("COMM_EST twice");
+      return;
+    }
+    fail("event of an unknown QP");
+  }
+
+  std::vector<rp::rx_item_t> expected_;
+  bool bad_ = false;
+
+ public:
+  unsigned long retired_ignored = 0;      // duplicates that QP models before a reset did not find
+  Clock clock;
+};
+
+}  // namespace roci::test::responder
