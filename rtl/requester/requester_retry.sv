@@ -12,7 +12,7 @@
 // - RNR NAK: context_timer begins the wait, then the QP rewinds and sleeps; RNR NAKs and timeouts
 //   during the wait are late ones and do nothing;
 // - underruns, overtaken rewinds and flushes rewind without counting.
-// A request takes about six cycles, one at a time: losses are rare, and a QP has one request at
+// A request takes five to ten cycles, one at a time: losses are rare, and a QP has one request at
 // most.
 //
 // Does not: find the rewind point, measure time.
@@ -63,12 +63,14 @@ module requester_retry (
     logic suppress;                    // a rewind for a sequence or implied NAK is in effect
   } row_t;
 
-  // IDLE takes a request and reads the rows; DECIDE; RNR and REWIND hand over; RESULT answers.
-  typedef enum logic [2:0] {IDLE, DECIDE, RNR, REWIND, RESULT} state_e;
+  // IDLE takes a request and reads the rows; DECIDE; RNR hands over the wait, TOLD gives its
+  // broadcast time to be everywhere; REWIND hands over the rewind; RESULT answers.
+  typedef enum logic [2:0] {IDLE, DECIDE, RNR, TOLD, REWIND, RESULT} state_e;
 
   // ------------------------------------------------------------------------------ state
   state_e state_q, state_d;
   roci_pkg::retry_request_t request_q;
+  logic [1:0] told_q;                  // cycles since the wait was handed over
   logic failed_q;
   logic [6:0] status_q;
   logic [7:0] vendor_status_q;
@@ -127,7 +129,8 @@ module requester_retry (
         else state_d = REWIND;
       end
       // The wait is on before the QP can be fetched again.
-      RNR: if (rnr_ready_i) state_d = REWIND;
+      RNR: if (rnr_ready_i) state_d = TOLD;
+      TOLD: if (told_q == '1) state_d = REWIND;
       REWIND: if (rewind_ready_i) state_d = RESULT;
       RESULT: if (result_ready_i) state_d = IDLE;
       default: state_d = IDLE;
@@ -172,6 +175,7 @@ module requester_retry (
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == IDLE) request_q <= request_i;
+    told_q <= state_q == TOLD ? told_q + 2'd1 : '0;
     if (state_q == DECIDE) begin
       failed_q <= acts && exceeded;
       status_q <= status;

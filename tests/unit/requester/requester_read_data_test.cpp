@@ -75,7 +75,8 @@ struct Bench {
     for (Agent* agent : std::initializer_list<Agent*>{&packet, &record, &item, &watch}) {
       dut.attach(*agent);
     }
-    for (const char* name : {"drop", "ack", "sequence", "rnr", "request", "access", "operational"}) {
+    for (const char* name :
+         {"drop", "ack", "sequence", "rnr", "request", "access", "operational"}) {
       counters[name] = expected_counters[name] = 0;
     }
   }
@@ -282,7 +283,8 @@ TEST_CASE("random responses, acknowledgements and nonsense follow the rules") {
       Qp& q = bench.qps[number];
       if (q.reads.size() < 4 && random.chance(0.15)) {
         const std::uint64_t limits[] = {1, 64, q.bytes() + 1ull, 6ull * q.bytes()};
-        bench.read(random, number, static_cast<std::uint32_t>(random.below(limits[random.below(4)])));
+        const auto length = static_cast<std::uint32_t>(random.below(limits[random.below(4)]));
+        bench.read(random, number, length);
       }
       if (!q.reads.empty() && random.chance(0.05)) {     // a refetch writes the records again
         for (const auto& r : q.reads) bench.record.push(r.record);
@@ -300,7 +302,8 @@ TEST_CASE("random responses, acknowledgements and nonsense follow the rules") {
       if (random.chance(0.7)) {
         const std::uint32_t left = q.reads.empty() ? 10 : q.reads.front().length - q.received;
         const bool last = left <= q.bytes();
-        opcode = last ? (random.chance(0.5) ? kLast : kOnly) : random.chance(0.5) ? kFirst : kMiddle;
+        opcode = last ? kLast : kFirst;
+        if (random.chance(0.5)) opcode = last ? kOnly : kMiddle;
         if (random.chance(0.05)) opcode = kFirst + static_cast<unsigned>(random.below(4));
         length = std::min(left, q.bytes());
         if (random.chance(0.9)) syndrome &= 31u;

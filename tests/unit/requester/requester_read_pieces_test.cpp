@@ -68,7 +68,8 @@ struct Bench {
         skip -= sge.length;
         continue;
       }
-      const auto take = static_cast<std::uint32_t>(std::min<std::uint64_t>(sge.length - skip, left));
+      const auto take =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(sge.length - skip, left));
       t.piece.key = sge.lkey;
       t.piece.va = sge.va + skip;
       t.piece.length = take;
