@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Opening a device: identity, firmware, limits, port tables, admin queue, addresses, functions.
+#include "world.hpp"
+
+#include "../../host/core/address.hpp"
+#include "../../host/core/admin_queue.hpp"
+
+#include <thread>
+
+using namespace roci;
+using namespace roci::test;
+
+namespace {
+
+int open_error(FakeConfig config, std::string& text, DeviceOptions options = {}) {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0, config);
+  const int error = error_of([&] { Device::open(make_inproc_transport(nic), options); }, &text);
+  // A device that could not be opened leaves its function free.
+  CHECK(nic.functions_free() == config.functions - 1);
+  return error;
+}
+
+std::string hash(uint64_t value) { return format("0x%016llx", static_cast<unsigned long long>(value)); }
+
+}  // namespace
+
+TEST_CASE("another interface is refused with both values") {
+  std::string text;
+  FakeConfig config;
+  config.hwif_hash = 0x1234;
+  CHECK(open_error(config, text) == EPROTO);
+  CHECK(text.find(hash(0x1234)) != std::string::npos);
+  CHECK(text.find(hash(hwif::HWIF_HASH)) != std::string::npos);
+  config = {};
+  config.firmware_hash = 0x5678;
+  CHECK(open_error(config, text) == EPROTO);
+  CHECK(text.find("firmware") != std::string::npos);
+  CHECK(text.find(hash(0x5678)) != std::string::npos);
+  CHECK(text.find(hash(hwif::HWIF_HASH)) != std::string::npos);
+}
+
+TEST_CASE("the firmware is waited for, a failed one is named") {
+  std::string text;
+  FakeConfig config;
+  config.firmware_ready_at = 20000;
+  CHECK(open_error(config, text) == 0);
+  config = {};
+  config.firmware_state = hwif::FirmwareState::FAILED;
+  CHECK(open_error(config, text) == EIO);
+  config = {};
+  config.firmware_ready_at = ~uint64_t{0};
+  DeviceOptions options;
+  options.timeout = std::chrono::milliseconds(50);
+  CHECK(open_error(config, text, options) == EIO);
+  CHECK(text.find("BOOTING") != std::string::npos);
+}
+
+TEST_CASE("functions: one for each opening of the transport, none left is EBUSY") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  {
+    std::vector<std::unique_ptr<Host>> hosts;
+    for (unsigned i = 1; i < nic.config().functions; ++i) {
+      hosts.push_back(std::make_unique<Host>(make_inproc_transport(nic)));
+      CHECK(hosts.back()->device->limits().function_number == i);
+    }
+    CHECK(error_of([&] { make_inproc_transport(nic); }) == EBUSY);
+    hosts.erase(hosts.begin());
+    CHECK(error_of([&] { Host again(make_inproc_transport(nic)); }) == 0);
+  }
+  CHECK(nic.functions_free() == nic.config().functions - 1);
+  CHECK(nic.violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("limits") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  const DeviceLimits& l = host.device->limits();
+  CHECK(l.firmware_version == "1.2.3");
+  CHECK(l.max_qps == 62);
+  CHECK(l.max_cqs == 64);
+  CHECK(l.max_sge == 15);
+  CHECK(l.max_sge_read == 4);
+  CHECK(l.max_qp_wr == 16384);
+  CHECK(l.max_cqe == 32768);
+  CHECK(l.node_guid == hwif::ByteArray<8>{{0, 0, 0, 0xff, 0xfe, 0, 0, 1}});
+  const uint64_t before = host.device->clock();
+  nic.step(1000);
+  CHECK(host.device->clock() >= before + 1000);
+  const PortState port = host.device->query_port();
+  CHECK(port.active);
+  CHECK(port.active_mtu == hwif::Mtu::MTU_4096);
+  CHECK(port.mac == nic.mac());
+  CHECK(host.device->query_counters(0, 256).size() == 256);
+}
+
+TEST_CASE("as many objects as advertised") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  const DeviceLimits& l = host.device->limits();
+  std::vector<std::unique_ptr<Pd>> pds;
+  CHECK(error_of([&] {
+          for (;;) pds.push_back(std::make_unique<Pd>(host.context));
+        }) == ENOMEM);
+  CHECK(pds.size() + 1 >= l.max_pds - 1);
+  std::vector<std::unique_ptr<Cq>> cqs;
+  for (unsigned i = 0; i < l.max_cqs; ++i) {
+    cqs.push_back(std::make_unique<Cq>(host.context, CqConfig{1, nullptr, false}));
+  }
+  CHECK(error_of([&] { Cq cq(host.context, {1, nullptr, false}); }) == ENOMEM);
+  std::vector<std::unique_ptr<Qp>> qps;
+  const QpConfig config{cqs[0].get(), cqs[0].get(), caps(1, 1), IBV_QPT_RC, false, false};
+  for (unsigned i = 0; i < l.max_qps; ++i) qps.push_back(std::make_unique<Qp>(host.pd, config));
+  CHECK(error_of([&] { Qp qp(host.pd, config); }) == ENOMEM);
+  // In use.
+  CHECK(error_of([&] { cqs[0]->destroy(); }) == EBUSY);
+  CHECK(error_of([&] { host.pd.destroy(); }) == EBUSY);
+  qps.clear();
+  CHECK(error_of([&] { cqs[0]->destroy(); }) == 0);
+  CHECK(nic.violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("every advertised size can be had") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  const DeviceLimits& l = host.device->limits();
+  Cq cq(host.context, {l.max_cqe, nullptr, false});
+  CHECK(cq.entries() >= l.max_cqe);
+  CHECK(error_of([&] { Cq big(host.context, {l.max_cqe + 1, nullptr, false}); }) == EINVAL);
+  CHECK(error_of([&] { Cq none(host.context, {0, nullptr, false}); }) == EINVAL);
+  const auto make = [&](ibv_qp_cap cap) {
+    Qp qp(host.pd, {&cq, &cq, cap, IBV_QPT_RC, false, false});
+    CHECK(qp.cap().max_send_wr >= cap.max_send_wr);
+    CHECK(qp.cap().max_recv_wr >= cap.max_recv_wr);
+    CHECK(qp.cap().max_send_sge >= cap.max_send_sge);
+    CHECK(qp.cap().max_recv_sge >= cap.max_recv_sge);
+    CHECK(qp.cap().max_inline_data >= cap.max_inline_data);
+    CHECK(qp.cap().max_send_wr <= l.max_qp_wr);
+    CHECK(qp.cap().max_send_sge <= l.max_sge);
+    CHECK(qp.cap().max_recv_sge <= l.max_sge);
+    CHECK(qp.cap().max_inline_data <= l.max_inline);
+  };
+  make({l.max_qp_wr, l.max_qp_wr, 2, l.max_sge, 32});
+  make({4095, l.max_qp_wr, l.max_sge, l.max_sge, l.max_inline});
+  make({0, 0, 0, 0, 0});
+  std::string text;
+  const auto refuse = [&](ibv_qp_cap cap) {
+    return error_of([&] { Qp qp(host.pd, {&cq, &cq, cap, IBV_QPT_RC, false, false}); }, &text);
+  };
+  CHECK(refuse({l.max_qp_wr + 1, 1, 1, 1, 0}) == EINVAL);
+  CHECK(text.find("max_send_wr") != std::string::npos);
+  CHECK(refuse({1, l.max_qp_wr + 1, 1, 1, 0}) == EINVAL);
+  CHECK(refuse({1, 1, l.max_sge + 1, 1, 0}) == EINVAL);
+  CHECK(refuse({1, 1, 1, l.max_sge + 1, 0}) == EINVAL);
+  CHECK(refuse({1, 1, 1, 1, l.max_inline + 1}) == EINVAL);
+  CHECK(text.find("max_inline_data") != std::string::npos);
+  CHECK(refuse({l.max_qp_wr, 1, l.max_sge, 1, 0}) == ENOMEM);
+  CHECK(text.find("holds 4095") != std::string::npos);
+  for (const auto type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND}) {
+    CHECK(error_of([&] { Qp qp(host.pd, {&cq, &cq, caps(), type, false, false}); }) == EOPNOTSUPP);
+  }
+}
+
+TEST_CASE("GID and P_Key tables are kept and renewed") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  CHECK(host.device->gid_table().size() == nic.config().gids);
+  CHECK(host.device->gid_table()[1].gid[15] == 1);
+  const uint64_t asked = nic.commands(hwif::AdminOpcode::QUERY_GID);
+  CHECK(host.device->gid_table()[2].type == hwif::GidType::NONE);
+  CHECK(nic.commands(hwif::AdminOpcode::QUERY_GID) == asked);
+  hwif::GidEntry entry{};
+  entry.set<hwif::GidEntry::gid>(Gid{{1, 2, 3}});
+  entry.set<hwif::GidEntry::gid_type>(hwif::GidType::ROCE_V1);
+  nic.set_gid(2, entry);
+  const auto event = host.context.get_async_event();
+  REQUIRE(event);
+  CHECK(event->type == hwif::EqeType::GID_CHANGE);
+  CHECK(host.device->gid_table()[2].gid == Gid{{1, 2, 3}});
+  CHECK(host.device->pkey_table() == std::vector<uint16_t>{0xffff, 0, 0, 0});
+}
+
+TEST_CASE("errors of commands name command, field and limit") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  using hwif::AdminStatus;
+  const std::pair<AdminStatus, int> statuses[] = {
+      {AdminStatus::INVALID, EINVAL},          {AdminStatus::UNSUPPORTED, EOPNOTSUPP},
+      {AdminStatus::NOT_PERMITTED, EPERM},     {AdminStatus::NOT_FOUND, ENOENT},
+      {AdminStatus::BUSY, EBUSY},              {AdminStatus::NO_RESOURCES, ENOMEM},
+      {AdminStatus::TOO_BIG, E2BIG},           {AdminStatus::BAD_ADDRESS, EFAULT},
+      {AdminStatus::EXISTS, EEXIST},           {AdminStatus::BAD_LENGTH, EMSGSIZE},
+      {AdminStatus::TIMED_OUT, ETIMEDOUT},     {AdminStatus::DEVICE_FAILED, EIO},
+      {AdminStatus::CANCELED, ECANCELED},
+  };
+  for (const auto& [status, code] : statuses) {
+    nic.fail_next(hwif::AdminOpcode::CREATE_PD, status, hwif::AdminField::RING_LOG2, 15);
+    std::string text;
+    CHECK(error_of([&] { Pd pd(host.context); }, &text) == code);
+    CHECK(text.find("CREATE_PD") != std::string::npos);
+    CHECK(text.find("RING_LOG2") != std::string::npos);
+    CHECK(text.find("15") != std::string::npos);
+  }
+}
+
+TEST_CASE("a command that waits delays no other; more than the ring holds") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Host host(make_inproc_transport(nic));
+  Cq cq(host.context, {16, nullptr, false});
+  nic.hold(hwif::AdminOpcode::QUERY_PORT);
+  std::atomic<int> answered{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; ++i) {
+    threads.emplace_back([&] {
+      host.device->query_port();
+      ++answered;
+    });
+  }
+  for (int i = 0; i < 50; ++i) Pd pd(host.context);
+  CHECK(answered == 0);
+  nic.release();
+  for (auto& thread : threads) thread.join();
+  CHECK(answered == 20);
+  threads.clear();
+  // Many at once, through several laps of the rings.
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) Pd pd(host.context);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(nic.violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("no answer is a timeout, and its buffer stays") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  DeviceOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  Host host(make_inproc_transport(nic), options);
+  nic.hold(hwif::AdminOpcode::QUERY_PORT);
+  CHECK(error_of([&] { host.device->query_port(); }) == ETIMEDOUT);
+  nic.release();
+  CHECK(error_of([&] { host.device->query_port(); }) == 0);
+}
+
+TEST_CASE("addresses from GIDs") {
+  const auto mac = mac_from_gid(
+      Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0xff, 0xfe, 0x78, 0x9a, 0xbc}});
+  REQUIRE(mac);
+  CHECK(*mac == MacAddress{{0x10, 0x34, 0x56, 0x78, 0x9a, 0xbc}});
+  const auto group = mac_from_gid(Gid{{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}});
+  REQUIRE(group);
+  CHECK(*group == MacAddress{{0x33, 0x33, 1, 2, 3, 4}});
+  CHECK_FALSE(mac_from_gid(Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1}}));
+  // Link-local without EUI-64, and a longer prefix that is not fe80::/64.
+  CHECK_FALSE(mac_from_gid(Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8}}));
+  CHECK_FALSE(mac_from_gid(
+      Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 1, 0x12, 0x34, 0x56, 0xff, 0xfe, 0x78, 0x9a, 0xbc}}));
+
+  FakeFabric fabric;
+  FakeNic a(fabric, 0);
+  FakeNic b(fabric, 1);
+  Host host(make_inproc_transport(a));
+  const auto gid = [](const FakeNic& nic, unsigned i) {
+    return nic.gids()[i].get<hwif::GidEntry::gid>();
+  };
+  CHECK(host.device->resolve(gid(b, 0)) == b.mac());
+  CHECK(host.device->resolve(gid(b, 1)) == b.mac());  // by the neighbour table
+  CHECK(host.device->resolve(gid(a, 1)) == a.mac());  // its own
+  std::string text;
+  CHECK(error_of([&] { host.device->resolve(Gid{{1, 2, 3}}); }, &text) == EHOSTUNREACH);
+  CHECK(text.find("0102:0300") != std::string::npos);
+}
+
+TEST_CASE("options from the environment") {
+  const auto with = [](const char* name, const char* value) {
+    setenv(name, value, 1);
+    DeviceOptions options;
+    const int error = error_of([&] { options = DeviceOptions::from_environment(); });
+    unsetenv(name);
+    return std::pair(error, options);
+  };
+  CHECK(DeviceOptions::from_environment().dma == DmaPolicy::DIRECT);
+  CHECK(with("ROCI_DMA", "scatter").second.dma == DmaPolicy::SCATTER);
+  CHECK(with("ROCI_DMA", "direct").second.dma == DmaPolicy::DIRECT);
+  CHECK(with("ROCI_DMA", "gather").first == EINVAL);
+  CHECK(with("ROCI_SINGLE_THREADED", "1").second.single_threaded);
+  CHECK_FALSE(with("ROCI_SINGLE_THREADED", "0").second.single_threaded);
+  CHECK(with("ROCI_TIMEOUT", "5").second.timeout == std::chrono::seconds(5));
+  CHECK(with("ROCI_TIMEOUT", "soon").first == EINVAL);
+  CHECK(with("ROCI_TIMEOUT", "0").first == EINVAL);
+}
