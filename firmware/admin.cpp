@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Dispatch of admin commands: the checks that are the same for all, the answers, the output buffers.
+#include "call.hpp"
+#include "context.hpp"
+
+namespace roci::fw {
+
+State state;
+
+namespace {
+
+using Handler = Outcome (*)(Call&);
+using Element = void (*)(unsigned, void*);
+
+struct Entry {
+  Handler handler;                 // nullptr: no such command, or one this build does not have
+  uint8_t input;                   // bytes / 8
+  uint8_t output;                  // bytes (of an element)
+  bool management;
+  bool array;
+};
+
+constexpr unsigned COMMANDS = 0x50;
+
+template <class T>
+constexpr unsigned bytes_of() {
+  if constexpr (__is_same(T, void)) {
+    return 0;
+  } else {
+    return T::BYTES;
+  }
+}
+
+struct Table {
+  Entry entries[COMMANDS];
+
+  template <class C>
+  constexpr void add(Handler handler) {
+    static_assert(bytes_of<typename C::Input>() <= sizeof(Slot::input));
+    static_assert(bytes_of<typename C::Input>() % 8 == 0 && bytes_of<typename C::Output>() < 256);
+    entries[static_cast<unsigned>(C::OPCODE)] = {
+        handler, static_cast<uint8_t>(bytes_of<typename C::Input>() / 8),
+        static_cast<uint8_t>(bytes_of<typename C::Output>()), C::MANAGEMENT_ONLY,
+        C::OUTPUT_IS_ARRAY};
+  }
+};
+
+constexpr Table make_table() {
+  namespace a = hwif::admin;
+  Table t{};
+  t.add<a::Nop>(nop);
+  t.add<a::QueryDevice>(query_device);
+  t.add<a::SetFunction>(set_function);
+  t.add<a::QueryFunction>(query_function);
+  t.add<a::FunctionReset>(function_reset);
+  t.add<a::CreatePd>(create_pd);
+  t.add<a::DestroyPd>(destroy_pd);
+  t.add<a::CreateMr>(create_mr);
+  t.add<a::ReregMr>(rereg_mr);
+  t.add<a::DestroyMr>(destroy_mr);
+  t.add<a::QueryMr>(query_mr);
+  t.add<a::CreateEq>(create_eq);
+  t.add<a::DestroyEq>(destroy_eq);
+  t.add<a::CreateCq>(create_cq);
+  t.add<a::DestroyCq>(destroy_cq);
+  t.add<a::QueryCq>(query_cq);
+  t.add<a::CreateSrq>(create_srq);
+  t.add<a::QuerySrq>(query_srq);
+  t.add<a::DestroySrq>(destroy_srq);
+  t.add<a::CreateQp>(create_qp);
+  t.add<a::ModifyQp>(modify_qp);
+  t.add<a::QueryQp>(query_qp);
+  t.add<a::DestroyQp>(destroy_qp);
+  t.add<a::SetGid>(set_gid);
+  t.add<a::DelGid>(del_gid);
+  t.add<a::QueryGid>(query_gid);
+  t.add<a::SetPkey>(set_pkey);
+  t.add<a::QueryPkey>(query_pkey);
+  t.add<a::QueryPort>(query_port);
+  t.add<a::ModifyPort>(modify_port);
+  t.add<a::QueryCounters>(query_counters);
+  return t;
+}
+
+constexpr Table table = make_table();
+
+// Images of completions. Up to five may be on their way (four in the engine's queue, one in hand).
+constexpr unsigned IMAGES = 8;
+hwif::AdminCompletion images[IMAGES];
+unsigned next_image;
+
+// 192 bytes: the largest output, and whole elements of every array but the last piece.
+constexpr unsigned BUFFER_BYTES = 192;
+uint64_t buffer[BUFFER_BYTES / 8];
+
+// The element writer of an array command.
+Element element_of(AdminOpcode opcode) {
+  switch (opcode) {
+    case AdminOpcode::QUERY_GID: return put_gid;
+    case AdminOpcode::QUERY_PKEY: return put_pkey;
+    case AdminOpcode::QUERY_COUNTERS: return put_counter;
+    default: return nullptr;
+  }
+}
+
+// Starts the next piece of the array output.
+void next_piece() {
+  Output& out = state.output;
+  Slot& slot = bus::slot(out.fn);
+  const auto opcode = slot.command.get<hwif::AdminCommand::opcode>();
+  const unsigned bytes = table.entries[static_cast<unsigned>(opcode)].output;
+  const Element element = element_of(opcode);
+  uint8_t* to = reinterpret_cast<uint8_t*>(buffer);
+  unsigned used = 0;
+  while (out.next != out.end && used + bytes <= BUFFER_BYTES) {
+    element(out.next++, to + used);
+    used += bytes;
+  }
+  bus::copy_to_host(out.fn, out.address, buffer, used);
+  out.address += used;
+}
+
+// Checks and runs the command in the slot of `fn`.
+Outcome run(Call& call) {
+  using C = hwif::AdminCommand;
+  const C& command = call.command();
+  const auto opcode = static_cast<unsigned>(command.get<C::opcode>());
+  if (opcode >= COMMANDS || table.entries[opcode].handler == nullptr) {
+    return call.fail(AdminStatus::UNSUPPORTED, AdminField::OPCODE);
+  }
+  const Entry& entry = table.entries[opcode];
+  if (entry.management && call.fn != 0) return call.fail(AdminStatus::NOT_PERMITTED);
+  const unsigned input = 8u * entry.input;
+  if (command.get<C::input_length>() != input) {
+    return call.fail(AdminStatus::BAD_LENGTH, AdminField::INPUT_LENGTH, input);
+  }
+  if (input != 0 && !call.has_input) {
+    // The length is right, so it is the address: misaligned, or not readable.
+    return command.get<C::input_address>() % 8 != 0
+               ? call.invalid(AdminField::INPUT_ADDRESS)
+               : call.fail(AdminStatus::BAD_ADDRESS, AdminField::INPUT_ADDRESS);
+  }
+  const uint32_t length = command.get<C::output_length>();
+  if (entry.array) {
+    // No division: elements have a power of two of bytes.
+    if (length == 0 || (length & (entry.output - 1u)) != 0 || length > 0x10000) {
+      return call.fail(AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH, entry.output);
+    }
+  } else if (length != entry.output) {
+    return call.fail(AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH, entry.output);
+  }
+  if (length != 0 && command.get<C::output_address>() % 8 != 0) {
+    return call.invalid(AdminField::OUTPUT_ADDRESS);
+  }
+  return entry.handler(call);
+}
+
+void run_slot(unsigned fn, bool has_input) {
+  using C = hwif::AdminCommand;
+  Slot& slot = bus::slot(fn);
+  Call call{fn, slot, has_input, Reply{}};
+  call.reply.object = call.object();
+  const auto outcome = run(call);
+  if (outcome == Outcome::DONE) {
+    answer(fn, slot.command.get<C::opcode>(), slot.command.get<C::command_id>(), call.reply, true);
+  } else if (outcome == Outcome::LATER) {
+    slot.free[0] = has_input;
+    state.held |= 1u << fn;
+  }
+}
+
+}  // namespace
+
+void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& reply,
+            bool release) {
+  using A = hwif::AdminCompletion;
+  A& image = images[next_image++ % IMAGES];
+  image = A{};
+  image.set<A::command_id>(command_id);
+  image.set<A::status>(reply.status);
+  image.set<A::opcode>(opcode);
+  image.set<A::object>(reply.object);
+  image.set<A::field>(reply.field);
+  image.set<A::detail>(reply.detail);
+  set_row_word(image, A::result::AT / 64, reply.result);
+  bus::complete(fn, image, release, reply.status != AdminStatus::OK);
+}
+
+void* output_buffer() {
+  if (state.output.active) return nullptr;
+  __builtin_memset(buffer, 0, sizeof(buffer));
+  return buffer;
+}
+
+Outcome write_output(Call& call, uint32_t bytes) {
+  state.output.active = true;
+  state.output.fn = static_cast<uint8_t>(call.fn);
+  state.output.next = state.output.end = 0;
+  bus::copy_to_host(call.fn, call.command().get<hwif::AdminCommand::output_address>(), buffer,
+                    bytes);
+  return Outcome::OUTPUT;
+}
+
+Outcome write_array(Call& call, uint32_t first, uint32_t count) {
+  if (output_buffer() == nullptr) return Outcome::LATER;
+  state.output.active = true;
+  state.output.fn = static_cast<uint8_t>(call.fn);
+  state.output.next = static_cast<uint16_t>(first);
+  state.output.end = static_cast<uint16_t>(first + count);
+  state.output.address = call.command().get<hwif::AdminCommand::output_address>();
+  next_piece();
+  return Outcome::OUTPUT;
+}
+
+void step_output() {
+  using C = hwif::AdminCommand;
+  Output& out = state.output;
+  const uint32_t status = bus::status();
+  if ((status & STATUS_COPY_BUSY) != 0) return;
+  const bool failed = (status & STATUS_COPY_ERROR) != 0;
+  // A function that is being reset gets no answer, and its slot is none of ours any more.
+  const bool gone = state.fns[out.fn].reset != Reset::NONE;
+  if (out.next != out.end && !failed && !gone) {
+    next_piece();
+    return;
+  }
+  out.active = false;
+  if (gone) return;
+  Slot& slot = bus::slot(out.fn);
+  Reply reply{};
+  reply.object = slot.command.get<C::object>();
+  if (failed) {
+    reply.status = AdminStatus::BAD_ADDRESS;
+    reply.field = AdminField::OUTPUT_ADDRESS;
+  }
+  answer(out.fn, slot.command.get<C::opcode>(), slot.command.get<C::command_id>(), reply, true);
+}
+
+void run_command(const NextCommand& next) { run_slot(next.fn, next.has_input); }
+
+void run_held() {
+  // Each one once; those that still find no room are held again.
+  uint32_t held = state.held;
+  state.held = 0;
+  for (unsigned fn = 0; held != 0; ++fn, held >>= 1) {
+    if ((held & 1) != 0) run_slot(fn, bus::slot(fn).free[0] != 0);
+  }
+}
+
+}  // namespace roci::fw

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// CREATE_QP, DESTROY_QP, and the end of MODIFY_QP to RESET.
+#include "qp.hpp"
+#include "receive.hpp"
+#include "rings.hpp"
+
+namespace roci::fw {
+
+namespace {
+
+using P = hwif::CreateQpParams;
+
+// Numbers: index in the low bits, incarnation above. Incarnation 0 would give the numbers 0 and 1,
+// which belong to QP0 and QP1; all ones would give the number of multicast.
+constexpr uint32_t INCARNATIONS = 1u << (24 - QP_BITS);
+uint32_t next_number(uint32_t number, unsigned index) {
+  uint32_t incarnation = (number >> QP_BITS) + 1;
+  if (incarnation >= INCARNATIONS - 1) incarnation = 1;
+  return incarnation << QP_BITS | index;
+}
+
+}  // namespace
+
+hwif::QpState qp_state(unsigned index) {
+  return static_cast<hwif::QpState>(ctx_read(CtxColumn::QP_STATE, index) & 7);
+}
+
+void read_rows(unsigned index, QpRows& rows) {
+  ctx_read_row(rows.tx, CtxColumn::QP_TX, index, 0, 2);
+  ctx_read_row(rows.ack, CtxColumn::QP_ACK, index, 0, 1);
+  ctx_read_row(rows.read, CtxColumn::QP_READ, index, 0, 1);
+  ctx_read_row(rows.rq, CtxColumn::QP_RQ, index, 0, 2);
+  ctx_read_row(rows.resp, CtxColumn::QP_RESP, index, 0, 1);
+}
+
+QpRegions regions_of(const QpRows& rows) {
+  using T = hwif::CtxQpTx;
+  using R = hwif::CtxQpRq;
+  return {{rows.tx.get<T::inflight_base>(), rows.tx.get<T::inflight_log2>()},
+          {rows.tx.get<T::read_base>(), rows.tx.get<T::read_log2>()},
+          {rows.rq.get<R::replay_base>(), rows.rq.get<R::replay_log2>()}};
+}
+
+void set_regions(QpRows& rows, const QpRegions& regions) {
+  using T = hwif::CtxQpTx;
+  using A = hwif::CtxQpAck;
+  using D = hwif::CtxQpRead;
+  using R = hwif::CtxQpRq;
+  using S = hwif::CtxQpResp;
+  rows.tx.set<T::inflight_base>(regions.inflight.base);
+  rows.tx.set<T::inflight_log2>(regions.inflight.log2);
+  rows.ack.set<A::inflight_base>(regions.inflight.base);
+  rows.ack.set<A::inflight_log2>(regions.inflight.log2);
+  rows.tx.set<T::read_base>(regions.read.base);
+  rows.tx.set<T::read_log2>(regions.read.log2);
+  rows.read.set<D::read_base>(regions.read.base);
+  rows.read.set<D::read_log2>(regions.read.log2);
+  rows.rq.set<R::replay_base>(regions.replay.base);
+  rows.rq.set<R::replay_log2>(regions.replay.log2);
+  rows.resp.set<S::replay_base>(regions.replay.base);
+  rows.resp.set<S::replay_log2>(regions.replay.log2);
+}
+
+namespace {
+
+QpRegions own_regions(unsigned index) {
+  return {InflightPool::owned(index), ReadPool::owned(index), ReplayPool::owned(index)};
+}
+
+void add_rows(Image& image, unsigned index, const QpRows& rows) {
+  image.row(CtxColumn::QP_TX, index, rows.tx);
+  image.row(CtxColumn::QP_ACK, index, rows.ack, 0, 1);
+  image.row(CtxColumn::QP_READ, index, rows.read, 0, 1);
+  image.row(CtxColumn::QP_RQ, index, rows.rq);
+  image.row(CtxColumn::QP_RESP, index, rows.resp, 0, 1);
+}
+
+// Reads the rows and gives back the regions that were granted beyond the QP's own ones.
+void release_regions(unsigned index, QpRows& rows) {
+  read_rows(index, rows);
+  const QpRegions had = regions_of(rows);
+  state.inflight.give(had.inflight);
+  state.reads.give(had.read);
+  state.replays.give(had.replay);
+}
+
+}  // namespace
+
+Outcome create_qp(Call& call) {
+  const uint32_t pdn = call.object();
+  Object* pd = find(state.pds, pdn, call.fn);
+  if (pd == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  const P p = call.params<hwif::admin::CreateQp>();
+  if (p.get<P::qp_type>() != hwif::QpType::RC) {
+    return call.fail(AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
+  }
+  const uint64_t sq_ring = p.get<P::sq_ring_address>();
+  const uint64_t rq_ring = p.get<P::rq_ring_address>();
+  const uint32_t sq_log2 = p.get<P::sq_ring_log2>();
+  const uint32_t rq_log2 = p.get<P::rq_ring_log2>();
+  const uint32_t send_cqn = p.get<P::send_cqn>();
+  const uint32_t recv_cqn = p.get<P::recv_cqn>();
+  const uint32_t srqn = p.get<P::srqn>();
+  const bool has_srq = p.get<P::has_srq>();
+  if (sq_ring % RING_ALIGNMENT != 0) return call.invalid(AdminField::SQ_RING_ADDRESS);
+  if (sq_log2 < hwif::SQ_RING_LOG2_MIN) {            // the largest fills the field
+    return call.invalid(AdminField::SQ_RING_LOG2, hwif::SQ_RING_LOG2_MAX);
+  }
+  Object* send_cq = find(state.cqs, send_cqn, call.fn);
+  if (send_cq == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::SEND_CQN);
+  Object* recv_cq = find(state.cqs, recv_cqn, call.fn);
+  if (recv_cq == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::RECV_CQN);
+  Object* srq = nullptr;
+  if (has_srq) {
+    srq = find(state.srqs, srqn, call.fn);
+    if (srq == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::SRQN);
+    if (rq_ring != 0) return call.invalid(AdminField::RQ_RING_ADDRESS);
+  } else {
+    if (rq_ring % RING_ALIGNMENT != 0) return call.invalid(AdminField::RQ_RING_ADDRESS);
+    if (rq_log2 < hwif::RQ_RING_LOG2_MIN) {
+      return call.invalid(AdminField::RQ_RING_LOG2, hwif::RQ_RING_LOG2_MAX);
+    }
+  }
+  if (!quota_left(call.function(), KIND_QP)) return call.fail(AdminStatus::NO_RESOURCES);
+  const unsigned index = state.free_qps.take();
+  if (index == QPS) return call.fail(AdminStatus::NO_RESOURCES);
+  Region slots{};
+  if (!has_srq && !grant_slots(index, rq_log2, p.get<P::rq_stride_code>(), slots)) {
+    state.free_qps.give(index);
+    return call.fail(AdminStatus::NO_RESOURCES, AdminField::RQ_STRIDE_CODE);
+  }
+
+  Qp& qp = state.qps[index];
+  qp.number = next_number(qp.number, index);
+  qp.fn = static_cast<uint8_t>(call.fn);
+  qp.life = Life::LIVE;
+  qp.rights = 0;
+  qp.page_pkey = p.get<P::doorbell_page>();
+  qp.responder_depth = 0;
+  qp.notify_drained = 0;
+  const auto fn = static_cast<uint8_t>(call.fn);
+  const auto pd16 = static_cast<uint16_t>(pdn);
+
+  QpRows rows{};
+  using T = hwif::CtxQpTx;
+  rows.tx.set<T::fn>(fn);
+  rows.tx.set<T::pd>(pd16);
+  rows.tx.set<T::mtu>(hwif::Mtu::MTU_256);
+  using A = hwif::CtxQpAck;
+  rows.ack.set<A::cq>(static_cast<uint16_t>(send_cqn));
+  rows.ack.set<A::fn>(fn);
+  using D = hwif::CtxQpRead;
+  rows.read.set<D::pd>(pd16);
+  rows.read.set<D::path_mtu>(hwif::Mtu::MTU_256);
+  using R = hwif::CtxQpRq;
+  rows.rq.set<R::cq>(static_cast<uint16_t>(recv_cqn));
+  rows.rq.set<R::pd>(pd16);
+  rows.rq.set<R::qpn>(qp.number);
+  rows.rq.set<R::mtu>(hwif::Mtu::MTU_256);
+  rows.rq.set<R::srqn>(srqn);
+  rows.rq.set<R::has_srq>(has_srq);
+  using S = hwif::CtxQpResp;
+  rows.resp.set<S::pd>(pd16);
+  rows.resp.set<S::fn>(fn);
+  rows.resp.set<S::mtu>(hwif::Mtu::MTU_256);
+  set_regions(rows, own_regions(index));
+
+  using Q = hwif::CtxQpState;
+  Q identity{};
+  identity.set<Q::qpn>(qp.number);
+  identity.set<Q::fn>(fn);
+  using B = hwif::CtxQpSq;
+  B sq{};
+  sq.set<B::log2_blocks>(static_cast<uint8_t>(sq_log2));
+  sq.set<B::fn>(fn);
+  sq.set<B::ring_page>(sq_ring / RING_ALIGNMENT);
+  using X = hwif::CtxQpRx;
+  X rx{};
+  rx.set<X::qpn>(qp.number);
+  rx.set<X::fn>(fn);
+  rx.set<X::valid>(true);
+  const auto bell = doorbell_row(qp.number, p.get<P::doorbell_page>(), fn, false, false);
+
+  Image image;
+  image.row(CtxColumn::QP_STATE, index, identity, 1, 1);
+  image.row(CtxColumn::QP_SQ, index, sq, 0, 1);
+  add_rows(image, index, rows);
+  if (!has_srq) {
+    const auto rq = receive_row(rq_ring, rq_log2, p.get<P::rq_stride_code>(), fn, slots, false);
+    image.row(CtxColumn::RQ, index, rq, 0, 2);
+  }
+  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
+  image.row(CtxColumn::QP_DB, index, bell);
+  image.send();
+
+  ++pd->refs;
+  ++send_cq->refs;
+  ++recv_cq->refs;
+  if (srq != nullptr) ++srq->refs;
+  ++call.function().counts[KIND_QP];
+  return call.created(qp.number);
+}
+
+void revoke_qp(unsigned index) {
+  Qp& qp = state.qps[index];
+  qp.life = Life::DYING;
+  // No more rings, then no more work: RESET stops fetches, sends, answers and receives.
+  const auto bell = doorbell_row(qp.number, qp.page_pkey & 15u, qp.fn, false, false);
+  ctx_write(CtxColumn::QP_DB, index, 0, row_word(bell, 0));
+  using Q = hwif::CtxQpState;
+  Q to{};
+  to.set<Q::target>(hwif::QpState::RESET);
+  to.set<Q::from_states>(0xff);
+  ctx_write(CtxColumn::QP_STATE, index, 0, row_word(to, 0));
+}
+
+void free_qp(unsigned index) {
+  using T = hwif::CtxQpTx;
+  using A = hwif::CtxQpAck;
+  using R = hwif::CtxQpRq;
+  Qp& qp = state.qps[index];
+  QpRows rows{};
+  release_regions(index, rows);
+  if (!rows.rq.get<R::has_srq>()) state.slots.give(slots_of(index));
+  ctx_write(CtxColumn::QP_RX, index, 0, 0);          // frames for it meet nobody
+  --state.pds[rows.tx.get<T::pd>()].refs;
+  --state.cqs[rows.ack.get<A::cq>()].refs;
+  --state.cqs[rows.rq.get<R::cq>()].refs;
+  if (rows.rq.get<R::has_srq>()) --state.srqs[rows.rq.get<R::srqn>() % SRQS].refs;
+  release_pkey(qp);
+  --state.fns[qp.fn].counts[KIND_QP];
+  qp.life = Life::FREE;
+  state.free_qps.give(index);
+}
+
+void finish_qp_reset(unsigned index) {
+  using R = hwif::CtxRq;
+  Qp& qp = state.qps[index];
+  QpRows rows{};
+  release_regions(index, rows);
+  set_regions(rows, own_regions(index));
+  Image image;
+  add_rows(image, index, rows);
+  R receive{};
+  if (!rows.rq.get<hwif::CtxQpRq::has_srq>()) {
+    // The slots stay the queue's; nothing is fetched into them until INIT.
+    ctx_read_row(receive, CtxColumn::RQ, index, 1, 1);
+    receive.set<R::valid>(false);
+    image.row(CtxColumn::RQ, index, receive, 1, 1);
+  }
+  image.send();
+  release_pkey(qp);
+  qp.rights = 0;
+  qp.responder_depth = 0;
+  qp.life = Life::LIVE;
+}
+
+Outcome destroy_qp(Call& call) {
+  Qp* qp = find_qp(call.object(), call.fn);
+  if (qp == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  if (qp->life == Life::BUSY) return call.fail(AdminStatus::BUSY, AdminField::OBJECT);
+  if (!can_wait(call)) return Outcome::LATER;
+  revoke_qp(index_of(*qp));
+  return wait_for_fence(call);
+}
+
+}  // namespace roci::fw

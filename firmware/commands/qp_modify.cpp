@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// MODIFY_QP: transitions of wire.md 2.15 for RC and the attributes that each demands and allows.
+//
+// All checks come first. Then the rows are written (qp.hpp says which in which transition), and last the
+// state is changed by compare and set: if the hardware has put the queue pair into ERR meanwhile, it
+// stays there and the command is refused.
+#include "guid.hpp"
+#include "qp.hpp"
+#include "rings.hpp"
+
+namespace roci::fw {
+
+namespace {
+
+using hwif::QpState;
+using A = hwif::QpAttributes;
+using V = hwif::AddressVector;
+
+// Bits of qp_attribute_mask.
+template <class Field>
+constexpr uint32_t bit = uint32_t{1} << Field::AT;
+using M = hwif::QpAttributeMask;
+constexpr uint32_t STATE = bit<M::state>, CUR = bit<M::cur_state>,
+                   NOTIFY = bit<M::sqd_async_notify>, RIGHTS = bit<M::rights>,
+                   PKEY = bit<M::pkey_index>, PORT = bit<M::port>, PATH = bit<M::path>,
+                   MTU = bit<M::path_mtu>, TIMEOUT = bit<M::timeout>, RETRY = bit<M::retry_count>,
+                   RNR = bit<M::rnr_retry>, RQ_PSN = bit<M::rq_psn>,
+                   INITIATOR = bit<M::initiator_depth>, MIN_RNR = bit<M::min_rnr_timer>,
+                   SQ_PSN = bit<M::sq_psn>, RESPONDER = bit<M::responder_depth>,
+                   DEST = bit<M::dest_qpn>;
+
+struct Transition {
+  QpState from, to;
+  uint32_t required, optional;
+};
+
+// IBTA table 91 (11.2.5.2) for RC, as Linux has it; transitions to RESET and ERR are in code.
+constexpr Transition transitions[] = {
+    {QpState::RESET, QpState::INIT, PKEY | PORT | RIGHTS, 0},
+    {QpState::INIT, QpState::INIT, 0, PKEY | PORT | RIGHTS},
+    {QpState::INIT, QpState::RTR, PATH | MTU | DEST | RQ_PSN | RESPONDER | MIN_RNR, RIGHTS | PKEY},
+    {QpState::RTR, QpState::RTS, TIMEOUT | RETRY | RNR | SQ_PSN | INITIATOR,
+     CUR | RIGHTS | MIN_RNR},
+    {QpState::RTS, QpState::RTS, 0, CUR | RIGHTS | MIN_RNR},
+    {QpState::RTS, QpState::SQD, 0, NOTIFY},
+    {QpState::SQD, QpState::RTS, 0, CUR | RIGHTS | MIN_RNR},
+    {QpState::SQD, QpState::SQD, 0,
+     PORT | PATH | TIMEOUT | RETRY | RNR | INITIATOR | RESPONDER | RIGHTS | PKEY | MIN_RNR},
+};
+
+// Field that is to blame for a bit of the mask.
+constexpr AdminField fields[] = {
+    AdminField::STATE, AdminField::CUR_STATE, AdminField::SQD_ASYNC_NOTIFY, AdminField::RIGHTS,
+    AdminField::PKEY_INDEX, AdminField::PORT, AdminField::QKEY, AdminField::PATH,
+    AdminField::PATH_MTU, AdminField::TIMEOUT, AdminField::RETRY_COUNT, AdminField::RNR_RETRY,
+    AdminField::RQ_PSN, AdminField::INITIATOR_DEPTH, AdminField::MASK, AdminField::MIN_RNR_TIMER,
+    AdminField::SQ_PSN, AdminField::RESPONDER_DEPTH, AdminField::MASK, AdminField::MASK,
+    AdminField::DEST_QPN};
+
+AdminField field_of(uint32_t bits) {
+  const auto n = static_cast<unsigned>(__builtin_ctz(bits));
+  return n < sizeof(fields) / sizeof(fields[0]) ? fields[n] : AdminField::MASK;
+}
+
+// log2 of the region that holds `depth` READs and atomics.
+unsigned depth_log2(unsigned depth) {
+  unsigned log2 = 1;
+  while (1u << log2 < depth) ++log2;
+  return log2;
+}
+
+bool refuse(Call& call, AdminField field, uint32_t largest = 0) {
+  call.invalid(field, largest);
+  return false;
+}
+
+// Checks the values of the attributes that are meant.
+bool check_values(Call& call, uint32_t mask, const A& a) {
+  if ((mask & PORT) != 0 && a.get<A::port>() != 1) return refuse(call, AdminField::PORT, 1);
+  if ((mask & PKEY) != 0) {
+    const uint32_t index = a.get<A::pkey_index>();
+    if (index >= PKEYS || state.pkeys[index] == 0) {
+      return refuse(call, AdminField::PKEY_INDEX, PKEYS - 1);
+    }
+  }
+  if ((mask & MTU) != 0) {
+    using C = hwif::CtxCsr;
+    C csr{};
+    ctx_read_row(csr, CtxColumn::CSR, 0, 2, 1);
+    const auto largest = static_cast<uint32_t>(csr.get<C::active_mtu>());
+    const auto mtu = static_cast<uint32_t>(a.get<A::path_mtu>());
+    if (mtu == 0 || mtu > largest) return refuse(call, AdminField::PATH_MTU, largest);
+  }
+  if ((mask & INITIATOR) != 0 && a.get<A::initiator_depth>() > MAX_RD_ATOMIC) {
+    return refuse(call, AdminField::INITIATOR_DEPTH, MAX_RD_ATOMIC);
+  }
+  if ((mask & RESPONDER) != 0 && a.get<A::responder_depth>() > MAX_RD_ATOMIC) {
+    return refuse(call, AdminField::RESPONDER_DEPTH, MAX_RD_ATOMIC);
+  }
+  if ((mask & PATH) != 0) {
+    const V path = a.get<A::path>();
+    const uint32_t sgid = path.get<V::sgid_index>();
+    if (sgid >= GIDS || state.gids[sgid].type == hwif::GidType::NONE) {
+      return refuse(call, AdminField::SGID_INDEX, GIDS - 1);
+    }
+    const auto dmac = path.get<V::dmac>();
+    uint8_t any = 0;
+    for (const uint8_t byte : dmac.bytes) any |= byte;
+    if (any == 0 || (dmac[0] & 1) != 0) return refuse(call, AdminField::DMAC);   // RC is unicast
+    if (path.get<V::dgid>()[0] == 0xff) return refuse(call, AdminField::DGID);
+  }
+  return true;
+}
+
+// Rights as hardware checks them.
+void set_rights(hwif::CtxQpRq& row, uint8_t rights) {
+  using R = hwif::CtxQpRq;
+  hwif::AccessRights value{};
+  value.words[0] = rights;
+  row.set<R::rights>(value);
+}
+
+uint8_t rights_of(const A& a) { return static_cast<uint8_t>(a.get<A::rights>().words[0]); }
+
+void take_pkey(Qp& qp, unsigned index) {
+  release_pkey(qp);
+  ++state.pkey_users[index];
+  qp.page_pkey = static_cast<uint8_t>((qp.page_pkey & 15u) | (index + 1) << 4);
+}
+
+// Rows of path and peer. Kept parts (P_Key, number, …) were read before.
+void set_path(hwif::CtxQpPath& path, hwif::CtxQpRx& rx, const V& v) {
+  using P = hwif::CtxQpPath;
+  using X = hwif::CtxQpRx;
+  const auto dmac = v.get<V::dmac>();
+  uint64_t mac = 0;
+  for (const uint8_t byte : dmac.bytes) mac = mac << 8 | byte;
+  const auto dgid = v.get<V::dgid>();
+  uint64_t halves[2];
+  __builtin_memcpy(halves, dgid.data(), 16);
+  const uint64_t high = swap64(halves[0]);
+  const uint64_t low = swap64(halves[1]);
+  path.set<P::dmac>(mac);
+  path.set<P::tci>(static_cast<uint16_t>(v.get<V::sl>() << 13 | v.get<V::vlan_id>()));
+  path.set<P::dgid_low>(low);
+  path.set<P::dgid_high>(high);
+  path.set<P::traffic_class>(v.get<V::traffic_class>());
+  path.set<P::hop_limit>(v.get<V::hop_limit>());
+  path.set<P::vlan_valid>(v.get<V::vlan_present>());
+  path.set<P::sgid_index>(v.get<V::sgid_index>());
+  path.set<P::flow_label>(v.get<V::flow_label>());
+  rx.set<X::sgid_index>(v.get<V::sgid_index>());
+  rx.set<X::peer_gid_low>(low);
+  rx.set<X::peer_gid_high>(high);
+  // A tag with VLAN 0 has only a priority (wire.md 1.8).
+  rx.set<X::vlan_valid>(v.get<V::vlan_present>() && v.get<V::vlan_id>() != 0);
+  rx.set<X::vlan_id>(v.get<V::vlan_id>());
+}
+
+void set_pkey(hwif::CtxQpPath& path, hwif::CtxQpRx& rx, uint16_t pkey) {
+  path.set<hwif::CtxQpPath::pkey>(pkey);
+  rx.set<hwif::CtxQpRx::pkey>(pkey);
+}
+
+struct Change {
+  Call& call;
+  Qp& qp;
+  unsigned index;
+  uint32_t mask;
+  const A& a;
+};
+
+// RESET → INIT: everything begins.
+void write_init(Change& c) {
+  using B = hwif::CtxQpSq;
+  using D = hwif::CtxQpTxDyn;
+  using K = hwif::CtxQpAck;
+  using R = hwif::CtxQpRq;
+  using X = hwif::CtxQpRx;
+  QpRows rows{};
+  read_rows(c.index, rows);
+  set_rights(rows.rq, rights_of(c.a));
+  rows.ack.set<K::qpn>(c.qp.number);
+  const B sq{};
+  const D dynamic{};
+  const hwif::CtxQpRetry retry{};
+  const hwif::CtxQpTimer timer{};
+  const hwif::CtxQpRqDyn rq_dynamic{};
+  hwif::CtxQpPath path{};
+  X rx{};
+  rx.set<X::qpn>(c.qp.number);
+  rx.set<X::fn>(c.qp.fn);
+  rx.set<X::valid>(true);
+  set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+  const bool has_srq = rows.rq.get<R::has_srq>();
+  hwif::CtxRq receive{};
+  if (!has_srq) ctx_read_row(receive, CtxColumn::RQ, c.index, 1, 1);
+  receive.set<hwif::CtxRq::valid>(true);
+  const auto bell = doorbell_row(c.qp.number, c.qp.page_pkey & 15u, c.qp.fn, true, !has_srq);
+
+  Image image;
+  image.row(CtxColumn::QP_SQ, c.index, sq, 1, 1);
+  image.row(CtxColumn::QP_TX_DYN, c.index, dynamic, 0, 1);
+  image.row(CtxColumn::QP_ACK, c.index, rows.ack, 0, 2);
+  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
+  image.row(CtxColumn::QP_RETRY, c.index, retry);
+  image.row(CtxColumn::QP_TIMER, c.index, timer);
+  image.row(CtxColumn::QP_RQ, c.index, rows.rq, 1, 1);
+  image.row(CtxColumn::QP_RQ_DYN, c.index, rq_dynamic);
+  image.row(CtxColumn::QP_RESP, c.index, rows.resp);
+  image.row(CtxColumn::QP_PATH, c.index, path);
+  image.row(CtxColumn::QP_RX, c.index, rx, 0, 1);
+  if (!has_srq) image.row(CtxColumn::RQ, c.index, receive, 1, 1);
+  image.row(CtxColumn::QP_DB, c.index, bell);
+  image.send();
+}
+
+// INIT → INIT.
+void write_pkey_and_rights(Change& c) {
+  using R = hwif::CtxQpRq;
+  R rq{};
+  ctx_read_row(rq, CtxColumn::QP_RQ, c.index, 1, 1);
+  hwif::CtxQpPath path{};
+  ctx_read_row(path, CtxColumn::QP_PATH, c.index, 3, 1);
+  hwif::CtxQpRx rx{};
+  ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 1);
+  if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
+  if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+  if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  Image image;
+  image.row(CtxColumn::QP_RQ, c.index, rq, 1, 1);
+  image.row(CtxColumn::QP_PATH, c.index, path, 3, 1);
+  image.row(CtxColumn::QP_RX, c.index, rx, 0, 1);
+  image.send();
+}
+
+// INIT → RTR. False: no replay entries.
+bool write_rtr(Change& c) {
+  using T = hwif::CtxQpTx;
+  using D = hwif::CtxQpRead;
+  using R = hwif::CtxQpRq;
+  using Y = hwif::CtxQpRqDyn;
+  using S = hwif::CtxQpResp;
+  using P = hwif::CtxQpPath;
+  QpRows rows{};
+  read_rows(c.index, rows);
+  QpRegions regions = regions_of(rows);
+  bool ok = false;
+  const unsigned log2 = depth_log2(c.a.get<A::responder_depth>());
+  regions.replay = state.replays.grant(c.index, log2, log2, ok);
+  if (!ok) {
+    c.call.fail(AdminStatus::NO_RESOURCES, AdminField::RESPONDER_DEPTH);
+    return false;
+  }
+  set_regions(rows, regions);
+  const hwif::Mtu mtu = c.a.get<A::path_mtu>();
+  rows.tx.set<T::mtu>(mtu);
+  rows.read.set<D::path_mtu>(mtu);
+  rows.rq.set<R::mtu>(mtu);
+  rows.resp.set<S::mtu>(mtu);
+  rows.rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  if ((c.mask & RIGHTS) != 0) set_rights(rows.rq, rights_of(c.a));
+  const uint32_t psn = c.a.get<A::rq_psn>();
+  Y dynamic{};
+  dynamic.set<Y::next_psn>(psn);
+  dynamic.set<Y::acked_psn>((psn - 1) & 0xffffff);
+  rows.resp.set<S::good_psn>((psn - 1) & 0xffffff);
+  P path{};
+  ctx_read_row(path, CtxColumn::QP_PATH, c.index, 3, 1);
+  hwif::CtxQpRx rx{};
+  ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 1);
+  set_path(path, rx, c.a.get<A::path>());
+  path.set<P::dest_qpn>(c.a.get<A::dest_qpn>());
+  if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+  c.qp.responder_depth = c.a.get<A::responder_depth>();
+
+  Image image;
+  image.row(CtxColumn::QP_TX, c.index, rows.tx, 0, 1);
+  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
+  image.row(CtxColumn::QP_RQ, c.index, rows.rq);
+  image.row(CtxColumn::QP_RQ_DYN, c.index, dynamic);
+  image.row(CtxColumn::QP_RESP, c.index, rows.resp);
+  image.row(CtxColumn::QP_PATH, c.index, path);
+  image.row(CtxColumn::QP_RX, c.index, rx);
+  image.send();
+  return true;
+}
+
+// RTR → RTS. False: no READ records.
+bool write_rts(Change& c) {
+  using T = hwif::CtxQpTx;
+  using B = hwif::CtxQpSq;
+  using D = hwif::CtxQpTxDyn;
+  using K = hwif::CtxQpAck;
+  using R = hwif::CtxQpRq;
+  using I = hwif::CtxQpTimer;
+  QpRows rows{};
+  read_rows(c.index, rows);
+  QpRegions regions = regions_of(rows);
+  bool ok = false;
+  const unsigned log2 = depth_log2(c.a.get<A::initiator_depth>());
+  regions.read = state.reads.grant(c.index, log2, log2, ok);
+  if (!ok) {
+    c.call.fail(AdminStatus::NO_RESOURCES, AdminField::INITIATOR_DEPTH);
+    return false;
+  }
+  // As many in-flight records as the ring has blocks, or less: this only costs speed.
+  B sq{};
+  ctx_read_row(sq, CtxColumn::QP_SQ, c.index, 0, 1);
+  regions.inflight = state.inflight.grant(c.index, 0, sq.get<B::log2_blocks>(), ok);
+  set_regions(rows, regions);
+  const uint32_t psn = c.a.get<A::sq_psn>();
+  rows.tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
+  rows.ack.set<K::qpn>(c.qp.number);
+  rows.ack.set<K::psn>(psn);
+  sq.set<B::first_psn>(psn);
+  D dynamic{};
+  dynamic.set<D::next_psn>(psn);
+  const auto retry = retry_row(c.a.get<A::retry_count>(), c.a.get<A::rnr_retry>());
+  I timer{};
+  timer.set<I::timeout>(c.a.get<A::timeout>());
+  timer.set<I::psn>(psn);
+  if ((c.mask & RIGHTS) != 0) set_rights(rows.rq, rights_of(c.a));
+  if ((c.mask & MIN_RNR) != 0) rows.rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+
+  Image image;
+  image.row(CtxColumn::QP_TX, c.index, rows.tx);
+  image.row(CtxColumn::QP_ACK, c.index, rows.ack, 0, 2);
+  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
+  image.row(CtxColumn::QP_RETRY, c.index, retry);
+  image.row(CtxColumn::QP_TIMER, c.index, timer);
+  image.row(CtxColumn::QP_RQ, c.index, rows.rq, 1, 1);
+  image.row(CtxColumn::QP_SQ, c.index, sq, 1, 1);
+  image.row(CtxColumn::QP_TX_DYN, c.index, dynamic, 0, 1);
+  image.send();
+  return true;
+}
+
+// To RTS or SQD: what may change while the queue pair works is in one word.
+void write_live(Change& c) {
+  using R = hwif::CtxQpRq;
+  if ((c.mask & (RIGHTS | MIN_RNR)) == 0) return;
+  R rq{};
+  ctx_read_row(rq, CtxColumn::QP_RQ, c.index, 1, 1);
+  if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
+  if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  ctx_write(CtxColumn::QP_RQ, c.index, 1, row_word(rq, 1));
+}
+
+// SQD → SQD, when nothing is outstanding. False: refused.
+bool write_drained(Change& c) {
+  using T = hwif::CtxQpTx;
+  using D = hwif::CtxQpTxDyn;
+  using I = hwif::CtxQpTimer;
+  if (!is_drained(c.index)) {
+    c.call.fail(AdminStatus::BUSY, AdminField::STATE);
+    return false;
+  }
+  QpRows rows{};
+  read_rows(c.index, rows);
+  const QpRegions regions = regions_of(rows);
+  // Regions stay: their records carry on from where they are.
+  if ((c.mask & INITIATOR) != 0 && c.a.get<A::initiator_depth>() > 1u << regions.read.log2) {
+    return refuse(c.call, AdminField::INITIATOR_DEPTH, 1u << regions.read.log2);
+  }
+  if ((c.mask & RESPONDER) != 0 && c.a.get<A::responder_depth>() > 1u << regions.replay.log2) {
+    return refuse(c.call, AdminField::RESPONDER_DEPTH, 1u << regions.replay.log2);
+  }
+  Image image;
+  if ((c.mask & (PATH | PKEY)) != 0) {
+    hwif::CtxQpPath path{};
+    hwif::CtxQpRx rx{};
+    ctx_read_row(path, CtxColumn::QP_PATH, c.index, 0, 5);
+    ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 4);
+    if ((c.mask & PATH) != 0) set_path(path, rx, c.a.get<A::path>());
+    if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+    image.row(CtxColumn::QP_PATH, c.index, path);
+    image.row(CtxColumn::QP_RX, c.index, rx);
+  }
+  if ((c.mask & (RETRY | RNR)) != 0) {
+    using Y = hwif::CtxQpRetry;
+    Y retry{};
+    ctx_read_row(retry, CtxColumn::QP_RETRY, c.index, 0, 1);
+    if ((c.mask & RETRY) != 0) retry.set<Y::retry_cnt>(c.a.get<A::retry_count>());
+    if ((c.mask & RNR) != 0) retry.set<Y::rnr_retry>(c.a.get<A::rnr_retry>());
+    image.row(CtxColumn::QP_RETRY, c.index, retry);
+  }
+  if ((c.mask & TIMEOUT) != 0) {
+    D dynamic{};
+    ctx_read_row(dynamic, CtxColumn::QP_TX_DYN, c.index, 0, 1);
+    I timer{};
+    timer.set<I::timeout>(c.a.get<A::timeout>());
+    timer.set<I::psn>(dynamic.get<D::max_psn>());
+    image.row(CtxColumn::QP_TIMER, c.index, timer);
+  }
+  if ((c.mask & INITIATOR) != 0) {
+    rows.tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
+    image.row(CtxColumn::QP_TX, c.index, rows.tx, 0, 1);
+  }
+  image.send_if_any();
+  write_live(c);
+  if ((c.mask & RESPONDER) != 0) c.qp.responder_depth = c.a.get<A::responder_depth>();
+  return true;
+}
+
+// Compare and set. False: the hardware was faster (the queue pair is in ERR).
+bool set_state(unsigned index, uint32_t from_states, QpState to) {
+  using Q = hwif::CtxQpState;
+  Q word{};
+  word.set<Q::target>(to);
+  word.set<Q::from_states>(static_cast<uint8_t>(from_states));
+  ctx_write(CtxColumn::QP_STATE, index, 0, row_word(word, 0));
+  return (from_states >> (bus::ctx_answer() & 7) & 1) != 0;
+}
+
+}  // namespace
+
+hwif::CtxQpRetry retry_row(unsigned retry_count, unsigned rnr_retry) {
+  using Y = hwif::CtxQpRetry;
+  Y row{};
+  row.set<Y::retry_cnt>(static_cast<uint8_t>(retry_count));
+  row.set<Y::rnr_retry>(static_cast<uint8_t>(rnr_retry));
+  return row;
+}
+
+bool is_drained(unsigned index) {
+  using D = hwif::CtxQpTxDyn;
+  using K = hwif::CtxQpAck;
+  D dynamic{};
+  K ack{};
+  ctx_read_row(dynamic, CtxColumn::QP_TX_DYN, index, 0, 1);
+  ctx_read_row(ack, CtxColumn::QP_ACK, index, 2, 1);
+  return dynamic.get<D::max_psn>() == ack.get<K::acked_psn>() &&
+         dynamic.get<D::read_ordinal>() == ack.get<K::reads_done>();
+}
+
+void release_pkey(Qp& qp) {
+  if (qp.page_pkey >> 4 != 0) --state.pkey_users[(qp.page_pkey >> 4) - 1];
+  qp.page_pkey &= 15u;
+}
+
+Outcome modify_qp(Call& call) {
+  Qp* qp = find_qp(call.object(), call.fn);
+  if (qp == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  if (qp->life == Life::BUSY) return call.fail(AdminStatus::BUSY, AdminField::OBJECT);
+  const unsigned index = index_of(*qp);
+  const auto input = call.input<hwif::admin::ModifyQp>();
+  const uint32_t mask = static_cast<uint32_t>(
+      input.get<hwif::ModifyQpInput::mask>().to_word());
+  const A a = input.get<hwif::ModifyQpInput::attributes>();
+  const QpState from = qp_state(index);
+  if ((mask & CUR) != 0 && a.get<A::cur_state>() != from) {
+    return call.invalid(AdminField::CUR_STATE, static_cast<uint32_t>(from));
+  }
+  const QpState to = (mask & STATE) != 0 ? a.get<A::state>() : from;
+
+  if (to == QpState::RESET || to == QpState::ERR) {
+    if ((mask & ~(STATE | CUR)) != 0) {
+      return call.invalid(field_of(mask & ~(STATE | CUR)));
+    }
+    if (to == QpState::ERR) {
+      if (from == QpState::RESET || !set_state(index, 0xfe, to)) {
+        return call.invalid(AdminField::STATE);
+      }
+      return call.done();
+    }
+    if (from == QpState::RESET) return call.done();
+    if (!can_wait(call)) return Outcome::LATER;
+    revoke_qp(index);
+    qp->life = Life::BUSY;
+    return wait_for_fence(call);
+  }
+
+  const Transition* transition = nullptr;
+  for (const Transition& t : transitions) {
+    if (t.from == from && t.to == to) transition = &t;
+  }
+  if (transition == nullptr) return call.invalid(AdminField::STATE);
+  const uint32_t missing = transition->required & ~mask;
+  if (missing != 0) return call.invalid(field_of(missing));
+  const uint32_t extra = mask & ~(transition->required | transition->optional | STATE);
+  if (extra != 0) return call.invalid(field_of(extra));
+  if (!check_values(call, mask, a)) return Outcome::DONE;
+
+  Change change{call, *qp, index, mask, a};
+  bool written = true;
+  if (from == QpState::RESET) {
+    write_init(change);
+  } else if (from == QpState::INIT && to == QpState::INIT) {
+    write_pkey_and_rights(change);
+  } else if (to == QpState::RTR) {
+    written = write_rtr(change);
+  } else if (from == QpState::RTR) {
+    written = write_rts(change);
+  } else if (from == QpState::SQD && to == QpState::SQD) {
+    written = write_drained(change);
+  } else {
+    write_live(change);
+  }
+  if (!written) return Outcome::DONE;
+  if ((mask & RIGHTS) != 0) qp->rights = rights_of(a);
+  if ((mask & PKEY) != 0) take_pkey(*qp, a.get<A::pkey_index>());
+  if (to == QpState::SQD && from == QpState::RTS) {
+    qp->notify_drained = (mask & NOTIFY) != 0 && a.get<A::sqd_async_notify>();
+  }
+  if (!set_state(index, 1u << static_cast<unsigned>(from), to)) {
+    return call.invalid(AdminField::STATE);
+  }
+  return call.done();
+}
+
+}  // namespace roci::fw
