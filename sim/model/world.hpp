@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Several NICs and the links between them, in one process and one thread: deterministic by seed. Each
+// NIC is an InprocNic, so that the real host core drives it (tests, benches); nicsim uses the same
+// world behind its sockets.
+#pragma once
+
+#include <roci/inproc.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fabric/fabric.hpp"
+#include "model/nic.hpp"
+
+namespace roci::sim {
+
+/// Configuration of a world. NIC i has the MAC 02:00:00:00:00:(i+1).
+struct WorldConfig {
+  unsigned nics = 2;
+  ChipConfig chip = ChipConfig::wide;
+  FabricConfig fabric;       ///< ports and beat width are set from the NICs
+  HostMemoryConfig memory;
+  uint64_t seed = 1;
+  bool skip_time = true;     ///< skip to the next timer while nothing else is under way
+};
+
+class World;
+
+/// A NIC of the world as the host core's in-process transport sees it.
+class WorldNic final : public InprocNic {
+ public:
+  WorldNic(World& world, unsigned index);
+
+  std::recursive_mutex& mutex() override;
+  std::optional<unsigned> attach(InprocMemory& memory,
+                                 std::function<void(unsigned)> interrupt) override;
+  void detach(unsigned function) override;
+  uint64_t bar_read(unsigned function, uint32_t offset) override;
+  void bar_write(unsigned function, uint32_t offset, uint64_t value) override;
+  void step(uint64_t cycles) override;
+  std::optional<Neighbour> resolve(const Gid& gid) override;
+
+  Nic& nic() { return *nic_; }
+  const Nic& nic() const { return *nic_; }
+  /// First MAC byte on the wire in bits 47:40.
+  uint64_t mac() const { return 0x020000000001u + index_; }
+
+ private:
+  friend class World;
+  // Memory of all functions, by the AXI user field; unmapped functions get bus errors.
+  class Memories final : public DmaTarget {
+   public:
+    bool read(uint16_t function, uint64_t addr, std::span<uint8_t> out) override;
+    bool write(uint16_t function, uint64_t addr, std::span<const uint8_t> data) override;
+    std::map<unsigned, InprocMemory*> owners;
+  };
+
+  World& world_;
+  unsigned index_;
+  Memories memories_;
+  std::map<unsigned, std::function<void(unsigned)>> interrupts_;
+  std::unique_ptr<Nic> nic_;
+};
+
+/// The NICs, their fabric, and time.
+class World {
+ public:
+  /// Powers the NICs up and waits until their firmware is ready.
+  /// @throws std::invalid_argument for an impossible configuration
+  /// @throws std::runtime_error if a firmware does not come up
+  explicit World(const WorldConfig& config);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(nics_.size()); }
+  WorldNic& nic(unsigned index) { return *nics_.at(index); }
+  Fabric& fabric() { return *fabric_; }
+  std::recursive_mutex& mutex() { return mutex_; }
+
+  /// Lets everything run for `cycles` cycles, or until it rests.
+  void run(uint64_t cycles);
+  /// Nothing is under way anywhere and no timer runs: time stands still until somebody acts.
+  bool frozen() const;
+  /// Cycles of the world's clock, skipped time included.
+  uint64_t cycle() const { return nics_.front()->nic().cycle(); }
+  /// Functions of a NIC, the management function 0 included.
+  unsigned functions() const { return config_.chip == ChipConfig::wide ? 16 : 8; }
+
+ private:
+  bool at_rest() const;
+  // At rest: lets time pass at once up to the next timer. False if none runs.
+  bool skip_to_timer();
+
+  WorldConfig config_;
+  std::recursive_mutex mutex_;
+  std::unique_ptr<Fabric> fabric_;
+  std::vector<std::unique_ptr<WorldNic>> nics_;
+  uint64_t quantum_ = 1;
+};
+
+}  // namespace roci::sim
