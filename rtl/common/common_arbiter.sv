@@ -3,9 +3,9 @@
 // common_arbiter: N streams into one, fair.
 //
 // Round robin: after a transfer its input goes to the end of the line, so a waiting input is served
-// after at most N-1 transfers of others (LOCK: packets of others). A choice once shown is kept until
-// it is taken, as the stream rule demands. LOCK keeps an input from its first item to the one with
-// in_last_i, also while that input has nothing to send: packets are never mixed.
+// after at most N-1 transfers of others (LOCK: packets of others). A choice once shown is kept
+// until it is taken, as the stream rule demands. LOCK keeps an input from its first item to the one
+// with in_last_i, also while that input has nothing to send: packets are never mixed.
 // Combinational from inputs to output: put a common_skid behind it where timing asks for one.
 //
 // Does not: weigh or prioritise.

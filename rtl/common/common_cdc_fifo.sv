@@ -2,14 +2,15 @@
 //
 // common_cdc_fifo: stream from one clock to another, any ratio and phase.
 //
-// Pointers cross as Gray code, of which one bit changes per step, through SYNC_STAGES flip-flops; data
-// crosses in a LUT RAM whose words rest while the other side reads them, and leaves by a register.
-// Full rate of the slower clock if DEPTH >= 2 * SYNC_STAGES + 4. in_ready_o and out_valid_o are
-// pessimistic by the crossing time, never optimistic. An item takes about SYNC_STAGES + 2 cycles of
-// out_clk_i.
+// Pointers cross as Gray code, of which one bit changes per step, through SYNC_STAGES flip-flops;
+// data crosses in a LUT RAM whose words rest while the other side reads them, and leaves by a
+// register. Full rate of the slower clock if DEPTH >= 2 * SYNC_STAGES + 4. in_ready_o and
+// out_valid_o are pessimistic by the crossing time, never optimistic. An item takes about
+// SYNC_STAGES + 2 cycles of out_clk_i.
 //
-// Reset: both sides together, each by the reset of its own clock (common_reset_sync from one source),
-// held for at least SYNC_STAGES + 1 cycles of the slower clock. in_ready_o is low in reset.
+// Reset: both sides together, each by the reset of its own clock (common_reset_sync from one
+// source), held for at least SYNC_STAGES + 1 cycles of the slower clock. in_ready_o is low in
+// reset.
 // Timing constraints (constraints/): from wgray_q to rsync_q and rgray_q to wsync_q a maximum delay
 // of one source period and a bus skew of one destination period; mem to out_q likewise.
 //

@@ -3,22 +3,22 @@
 // common_crc32: CRC-32 of packets, a whole beat per cycle, for making and for checking the ICRC.
 //
 // CRC-32 of Ethernet and InfiniBand (polynomial 0x04C11DB7, reflected 0xEDB88320, final complement;
-// wire.md 1.6, IBTA 7.8.1). Packets are a whole number of 4-byte words, as everything from the GRH on
-// is. INIT is the register's value at the start: 0xDEBB20E3, the default, is what the eight 0xff
+// wire.md 1.6, IBTA 7.8.1). Packets are a whole number of 4-byte words, as everything from the GRH
+// on is. INIT is the register's value at the start: 0xDEBB20E3, the default, is what the eight 0xff
 // bytes of the absent LRH leave behind (wire.md 1.6); 0xFFFFFFFF gives the FCS.
 //
-// Beats may come back to back, also of different packets; a result follows 3 + SPLIT cycles after the
-// last beat (counted in cycles with enable_i). Bytes behind the end of a packet are ignored.
+// Beats may come back to back, also of different packets; a result follows 3 + SPLIT cycles after
+// the last beat (counted in cycles with enable_i). Bytes behind the end of a packet are ignored.
 //
-// How it avoids one matrix per byte count: the register always runs over whole beats, the tail taken
-// as zeros. Zeros advance a CRC register by a fixed invertible matrix, so
+// How it avoids one matrix per byte count: the register always runs over whole beats, the tail
+// taken as zeros. Zeros advance a CRC register by a fixed invertible matrix, so
 //   check     compares with the residue advanced by as many zero words (a table of constants),
 //   generate  applies the inverse of that advance: one matrix per number of missing words, folded
 //             into a single stage (each term has 2 register bits and the 4 bits of that number).
-// Stages: sum of each word of the beat (2 levels of LUT6); with SPLIT, sums of four words (2); sum of
-// all and feedback of the register (3); undo (3) or compare (3). These are the levels that the code
-// spells out; Yosys, which maps for area, needs up to 4, and 5 for a few bits (synth.py, 64 bytes:
-// 2,974 LUT, 805 FF).
+// Stages: sum of each word of the beat (2 levels of LUT6); with SPLIT, sums of four words (2); sum
+// of all and feedback of the register (3); undo (3) or compare (3). These are the levels that the
+// code spells out; Yosys, which maps for area, needs up to 4, and 5 for a few bits (synth.py, 64
+// bytes: 2,974 LUT, 805 FF).
 //
 // Does not: mask the variant fields of the headers, find or insert the ICRC, buffer.
 // Neighbours: packet_icrc_check (all words including the ICRC, looks at result_good_o),

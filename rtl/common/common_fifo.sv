@@ -2,9 +2,9 @@
 //
 // common_fifo: first-in first-out buffer between two streams of one clock.
 //
-// First word falls through: out_o is the oldest item whenever out_valid_o. Holds DEPTH items, and one
-// more with OUTPUT_REG. One item in and one out per cycle (STYLE block or ultra: from DEPTH >= 4 on).
-// No combinational path from any input to any output.
+// First word falls through: out_o is the oldest item whenever out_valid_o. Holds DEPTH items, and
+// one more with OUTPUT_REG. One item in and one out per cycle (STYLE block or ultra: from DEPTH >=
+// 4 on). No combinational path from any input to any output.
 //
 //   read side       from push to out_valid_o     out_o comes from
 //   distributed     1 cycle                      LUT RAM

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// common_object_queue: the schedulers' queue: a FIFO of object numbers in which an object is at most
-// once (DESIGN rule 6: O(1), fair, the same cost for 1 QP and 16 K).
+// common_object_queue: FIFO of object numbers in which each object is at most once.
+//
+// The base of all schedulers (DESIGN rule 6): O(1), fair, the same cost for 1 QP and for 16 K.
 //
 // push: "this object has work". If it is already in the queue, nothing happens; else it goes to the
 // end. pop: the oldest object leaves and may be pushed again from then on, in the same cycle even.
 // No wake-up is lost if users keep this order:
 //   pusher:   writes the object's state, then pushes;
 //   consumer: pops, then reads the object's state.
-// A push that finds the object queued then belongs to state that the pop's reader will see. A push in
-// the cycle of the pop queues it again (at worst one visit for nothing).
+// A push that finds the object queued then belongs to state that the pop's reader will see. A push
+// in the cycle of the pop queues it again (at worst one visit for nothing).
 //
-// The "queued" bit of an object is the XOR of two RAM bits, one toggled by push alone and one set by
-// pop alone, so each RAM has one writer. It is never full: one place per object. After reset both RAMs
-// are cleared, N cycles with push_ready_o low; afterwards push_ready_o stays high.
+// The "queued" bit of an object is the XOR of two RAM bits, one toggled by push alone and one set
+// by pop alone, so each RAM has one writer. It is never full: one place per object. After reset
+// both RAMs are cleared, N cycles with push_ready_o low; afterwards push_ready_o stays high.
 //
-// Does not: remove an object from the middle. A dead object is popped and discarded by the consumer.
-// Combinational: pop_ready_i and push_i to the memory's write enable, not to any output.
-// Neighbours: common_fifo (the order). Users: all schedulers; several pushers share the port through
-// common_arbiter.
+// Does not: remove an object from the middle. A dead object is popped and discarded by the
+// consumer. Combinational: pop_ready_i and push_i to the memory's write enable, not to any output.
+// Neighbours: common_fifo (the order). Users: all schedulers; several pushers share the port
+// through common_arbiter.
 `default_nettype none
 
 module common_object_queue #(
@@ -26,7 +27,7 @@ module common_object_queue #(
   parameter string STYLE = "auto"            // memory of the FIFO, as in common_fifo
 ) (
   input  wire                   clk_i,
-  input  wire                   rst_i,           // synchronous, active high: empties, clears all bits
+  input  wire                   rst_i,           // synchronous, active high: empties the queue
 
   input  wire                   push_valid_i,
   output logic                  push_ready_o,    // low only while clearing after reset
@@ -41,7 +42,7 @@ module common_object_queue #(
 
   localparam int unsigned OBJECT_BITS = $clog2(N);
 
-  // What the FIFO holds: the object, and the value its push bit got. The pop bit becomes equal to it.
+  // What the FIFO holds: the object, and the value its push bit got, which its pop bit will get.
   typedef struct packed {
     logic push_bit;
     logic [OBJECT_BITS-1:0] object;

@@ -7,8 +7,8 @@
 // spent, and simulation returns inverted bits so that a user who relies on it is found).
 // rdata_o holds its value until the next read arrives.
 //
-// Does not: clear itself (common_ram_cleared does), check addresses (a DEPTH that is no power of two
-// leaves some without a word). Contents are undefined after power-up and survive reset.
+// Does not: clear itself (common_ram_cleared does), check addresses (a DEPTH that is no power of
+// two leaves some without a word). Contents are undefined after power-up and survive reset.
 // Neighbours: base of common_fifo, common_object_queue and of all tables.
 `default_nettype none
 
@@ -18,7 +18,7 @@ module common_ram_sdp #(
   parameter int unsigned GRANULE = WIDTH,    // bits per write enable, divides WIDTH
   parameter int unsigned LATENCY = 1,        // cycles from read to data, 0..3; 0 only where the
                                              // device has LUT RAM; 3 suits cascaded URAM
-  parameter bit BYPASS = 1'b1,               // same-cycle read of a written word: 1 new data, 0 undefined
+  parameter bit BYPASS = 1'b1,               // read of a word just written: 1 new, 0 undefined
   parameter string STYLE = "auto"            // ram_style: auto, distributed, block, ultra
 ) (
   input  wire                     clk_i,

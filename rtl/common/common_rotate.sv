@@ -6,8 +6,8 @@
 //   UP = 1: output lane (i + amount) mod LANES = input lane i   (brings lane 0 to lane `amount`)
 //
 // A lane has LANE_BITS bits: 8 for bytes, 32 where all offsets are multiples of 4. Levels of 4:1
-// multiplexers (one LUT6 each), half as many as amount has bits; REGS registers are spread over them,
-// the last one at the output. One item per cycle; latency REGS cycles; user bits go along.
+// multiplexers (one LUT6 each), half as many as amount has bits; REGS registers are spread over
+// them, the last one at the output. One item per cycle; latency REGS cycles; user bits go along.
 // out_ready_i to in_ready_o and to the clock enables is combinational.
 //
 // Does not: mask or merge; lanes that leave at one end come in at the other.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Proof of common_arbiter: one input at a time, its own item, a shown choice stays until it is taken,
-// packets whole (LOCK), and an input that waits sees at most N - 1 packets (items) of others end.
+// Proof of common_arbiter: one input at a time, its own item, a shown choice stays until it is
+// taken, packets whole (LOCK), and an input that waits sees at most N - 1 packets (items) of others
+// end.
 `default_nettype none
 
 module common_arbiter_proof #(
@@ -49,8 +50,9 @@ module common_arbiter_proof #(
     end
   end
 
-  // The round: `served_q` ended last (N-1 after reset), the inputs above it come next, then the rest.
-  // Steps from it to an input; an input `steps` away is overtaken by at most that many others.
+  // The round: `served_q` ended last (N-1 after reset), the inputs above it come next, then the
+  // rest. Steps from it to an input; an input `steps` away is overtaken by at most that many
+  // others.
   logic [$clog2(N)-1:0] served_q;
   always_ff @(posedge clk_i) begin
     if (rst_i) served_q <= ($clog2(N))'(N - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Proof of common_fifo: every item comes out once, unchanged, in order; valid and payload are stable
-// while stalled; usage and capacity are exact. Items are numbered modulo 16 as they enter and leave;
-// one number, any, is watched.
+// Proof of common_fifo: every item comes out once, unchanged, in order; valid and payload are
+// stable while stalled; usage and capacity are exact. Items are numbered modulo 16 as they enter
+// and leave; one number, any, is watched.
 `default_nettype none
 
 module common_fifo_proof #(

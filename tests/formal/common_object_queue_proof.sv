@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // Proof of common_object_queue, for every object at once:
-//   at most one place      an object is in the queue exactly once if it was pushed since its last pop,
-//                          else not at all
-//   no lost wake-up        so a push is always followed by a pop: it is in the queue then, the order
-//                          is first come first served, and each pop brings it one place forward
+//   at most one place      an object is in the queue exactly once if it was pushed since its last
+//                          pop, else not at all
+//   no lost wake-up        so a push is always followed by a pop: it is in the queue then, the
+//                          order is first come first served, and each pop brings it one place
+//                          forward
 //   pop then push          in the same cycle leaves it queued
 // Reference: one bit per object, set by a push, cleared by a pop, the push winning.
 `default_nettype none

@@ -6,9 +6,9 @@
 
 Does: every packed struct becomes a C++ struct with the same field names, `width_bits`, pack/unpack
 for Verilator ports, ==, and text; every enum an unscoped enum with fixed storage (so that
-`roci_pkg::Name` reads as in SystemVerilog); every integer typedef an alias plus `<name>_bits`; every
-integer, string or packed-struct localparam a constant. Nothing is typed twice: tests and simulator
-get layouts from the RTL itself.
+`roci_pkg::Name` reads as in SystemVerilog); every integer typedef an alias plus `<name>_bits`;
+every integer, string or packed-struct localparam a constant. Nothing is typed twice: tests and
+simulator get layouts from the RTL itself.
 Does not: modules, interfaces, classes, unpacked structs, unsized types (skipped, with a comment).
 The hardware/software interface for host and firmware comes from hwif/, not from here.
 
@@ -16,8 +16,8 @@ The C++ name of `pkg::name` is `NS::pkg::name`, NS = roci::sv unless given (give
 configuration where two configurations are linked into one program). Options that are not listed
 above go to slang: -I, -D, --timescale, … Files are given in compilation order.
 
-Needs pyslang (requirements.txt): slang evaluates the packages exactly as synthesis does. Verilator's
---xml-only was not used: it drops unused typedefs and is gone from version 5.046 on.
+Needs pyslang (requirements.txt): slang evaluates the packages exactly as synthesis does.
+Verilator's --xml-only was not used: it drops unused typedefs and is gone from version 5.046 on.
 """
 import argparse
 import os
@@ -232,7 +232,8 @@ class Emitter:
         lines += ["  /// Writes all fields at bit `lsb` of `bits`.",
                   "  constexpr void to_bits(::roci::sv::Word* bits, unsigned lsb) const {"]
         for fname, _, info, bits, offset in fields:
-            lines += ["    " + l for l in self.put(f"this->{fname}", info, bits, f"lsb + {offset}u")]
+            body = self.put(f"this->{fname}", info, bits, f"lsb + {offset}u")
+            lines += ["    " + l for l in body]
         lines += ["  }", "  /// Reads all fields from bit `lsb` of `bits`.",
                   f"  static constexpr {name} from_bits(const ::roci::sv::Word* bits, "
                   "unsigned lsb) {", f"    {name} out{{}};"]
@@ -325,7 +326,7 @@ class Emitter:
     @staticmethod
     def words(value, bits):
         value &= (1 << bits) - 1
-        return ", ".join(f"{(value >> (32 * i)) & 0xffffffff:#x}u" for i in range((bits + 31) // 32))
+        return ", ".join(f"{(value >> at) & 0xffffffff:#x}u" for at in range(0, bits, 32))
 
     def constant(self, sv_type, value):
         """(C++ type, initialiser) of a constant."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// common_object_queue: first come first served, each object at most once, no push lost, not even one
-// in the cycle of the pop or while all objects are queued. Reference: a deque and a set.
+// common_object_queue: first come first served, each object at most once, no push lost, not even
+// one in the cycle of the pop or while all objects are queued. Reference: a deque and a set.
 // model: configs=any args=-GN=2 args='-GSTYLE="auto"' name=n2
 // model: configs=any args=-GN=5 args='-GSTYLE="distributed"' name=n5
 // model: configs=any args=-GN=16 args='-GSTYLE="block"' name=n16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Byte lanes of a payload field, whatever its width: a wide field is an array of 32-bit words in the
-// generated structs, one of 64 bits or less is a number. Byte 0 is bits 7:0.
+// Byte lanes of a payload field, whatever its width: a wide field is an array of 32-bit words in
+// the generated structs, one of 64 bits or less is a number. Byte 0 is bits 7:0.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Packets as beats of roci_pkg::beat_t and back. The beat's width follows from the generated struct.
+// Packets as beats of roci_pkg::beat_t and back. The beat's width follows from the generated
+// struct.
 #pragma once
 
 #include <algorithm>
