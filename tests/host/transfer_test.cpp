@@ -421,7 +421,9 @@ TEST_CASE("random traffic") {
     REQUIRE(error == 0);
     ++outstanding;
     sends.push_back({wr.wr_id, opcode, 0});
-    if (kind == 0 || kind == 1) std::copy(bytes.begin(), bytes.end(), model.begin() + static_cast<std::ptrdiff_t>(to));
+    if (kind == 0 || kind == 1) {
+      std::copy(bytes.begin(), bytes.end(), model.begin() + static_cast<std::ptrdiff_t>(to));
+    }
     if (kind == 1 || kind == 3) {
       receives.push_back({posted.front(),
                           kind == 1 ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,

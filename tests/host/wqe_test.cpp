@@ -152,7 +152,8 @@ TEST_CASE("golden bytes of inline data") {
   // 33 bytes: two blocks.
   CHECK(p.tap.sq(0, 16) == "01090200000000002100000000000000");
   const auto bytes = p.tap.bytes(p.tap.sq_ring + 32, 33);
-  CHECK(std::string(bytes.begin(), bytes.end()) == std::string("0123abcdefghijklmnopqrstuvwxyz\0\0\0", 33));
+  CHECK(std::string(bytes.begin(), bytes.end()) ==
+        std::string("0123abcdefghijklmnopqrstuvwxyz\0\0\0", 33));
   CHECK((p.tap.rung.back().second & 0xffff) == 2);
 }
 

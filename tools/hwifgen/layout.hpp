@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
 // The hand-written part of this header: tools/hwifgen/layout.hpp.
 //
 // Layout<Derived, N> is N bytes of memory, and its nested Field types name bits in it. There are no
