@@ -4,20 +4,21 @@
 // need them.
 //
 // Per queue four indices run after each other: posted (doorbell) ≥ fetched (read was asked for) ≥
-// landed (in its slot) ≥ taken (by a message) ≥ freed (slot not needed any more). Each is a RAM with
-// one writer, here or in the responder.
-// A queue is looked at when it was rung or slots came free (at most one place in the queue of queues,
-// DESIGN rule 6) and reads what fits: up to the end of the 512-byte line of its ring. Little is not
-// fetched while much is there: fewer than 128 bytes wait until the stock falls below eight WQEs or
-// half the region, so that the rate does not hang on small reads. Many reads are on their way.
+// landed (in its slot) ≥ taken (by a message) ≥ freed (slot not needed any more). Each is a RAM
+// with one writer, here or in the responder.
+// A queue is looked at when it was rung or slots came free (at most one place in the queue of
+// queues, DESIGN rule 6) and reads what fits: up to the end of the 512-byte line of its ring.
+// Little is not fetched while much is there: fewer than 128 bytes wait until the stock falls below
+// eight WQEs or half the region, so that the rate does not hang on small reads. Many reads are on
+// their way.
 //
-// `look` tells the responder whether the next WQE is there, on its way, or not posted at all; RNR is
-// only for the last (DESIGN 5.3).
+// `look` tells the responder whether the next WQE is there, on its way, or not posted at all; RNR
+// is only for the last (DESIGN 5.3).
 // Column RQ (hwif ctx_rq): a write of word 1 makes the queue start at index 0 with nothing posted.
 //
-// Does not: read WQEs again, raise SRQ_LIMIT (later: posted − taken). RESET of a QP and valid = 0 of
-// an SRQ stop fetches; what is on its way lands, is counted for the fence, and is forgotten with the
-// next write of word 1. Neighbours: host_doorbell, host_dma_read ⇄ here ⇄ responder_check,
+// Does not: read WQEs again, raise SRQ_LIMIT (later: posted − taken). RESET of a QP and valid = 0
+// of an SRQ stop fetches; what is on its way lands, is counted for the fence, and is forgotten with
+// the next write of word 1. Neighbours: host_doorbell, host_dma_read ⇄ here ⇄ responder_check,
 // responder_receive.
 `default_nettype none
 
@@ -138,23 +139,28 @@ module queue_rq_fetch #(
   end
 
   // ---------------------------------------------------------------- doorbells, frees and pushes
-  logic ring;
-  roci_pkg::rq_number_t ring_queue;
+  logic ring_q;
+  roci_pkg::rq_number_t ring_queue_q;
+  roci_pkg::rq_index_t ring_index_q;
   logic again_q;                         // a queue has more to fetch and waits for the push port
   roci_pkg::rq_number_t again_queue_q;
   logic push_valid;
   roci_pkg::rq_number_t push_queue;
 
-  assign ring = doorbell_valid_i && (doorbell_i.kind == roci_pkg::DOORBELL_RQ
-                                     || doorbell_i.kind == roci_pkg::DOORBELL_SRQ);
-  assign ring_queue = doorbell_i.kind == roci_pkg::DOORBELL_SRQ
-                      ? {1'b1, QP_BITS'(doorbell_i.object_index[roci_config_pkg::SRQ_BITS-1:0])}
-                      : {1'b0, doorbell_i.object_index[QP_BITS-1:0]};
+  always_ff @(posedge clk_i) begin
+    ring_q <= doorbell_valid_i && !rst_i
+            && (doorbell_i.kind == roci_pkg::DOORBELL_RQ
+                || doorbell_i.kind == roci_pkg::DOORBELL_SRQ);
+    ring_queue_q <= doorbell_i.kind == roci_pkg::DOORBELL_SRQ
+                  ? {1'b1, QP_BITS'(doorbell_i.object_index[roci_config_pkg::SRQ_BITS-1:0])}
+                  : {1'b0, doorbell_i.object_index[QP_BITS-1:0]};
+    ring_index_q <= doorbell_i.index[15:0];
+  end
 
   always_comb begin
-    free_ready_o = queue_ready && !ring && !again_q && !ctx_pass3;
-    push_valid = ring || again_q || (free_valid_i && free_ready_o);
-    push_queue = ring ? ring_queue : again_q ? again_queue_q : free_i.rq;
+    free_ready_o = queue_ready && !ring_q && !again_q && !ctx_pass3;
+    push_valid = ring_q || again_q || (free_valid_i && free_ready_o);
+    push_queue = ring_q ? ring_queue_q : again_q ? again_queue_q : free_i.rq;
   end
 
   common_object_queue #(.N(QUEUES)) u_queue (
@@ -177,9 +183,9 @@ module queue_rq_fetch #(
   roci_pkg::rq_index_t posted_new, landed_new, taken_new, freed_new;
 
   always_comb begin
-    posted_we = ring || ctx_restart;
-    posted_at = ring ? ring_queue : op3_q.rq;
-    posted_new = ring ? doorbell_i.index[15:0] : '0;
+    posted_we = ring_q || ctx_restart;
+    posted_at = ring_q ? ring_queue_q : op3_q.rq;
+    posted_new = ring_q ? ring_index_q : '0;
     landed_we = landing_valid || ctx_restart;
     landed_at = landing_valid ? landing.rq : op3_q.rq;
     landed_new = landing_valid ? landing.index + 16'd1 : '0;
@@ -259,7 +265,7 @@ module queue_rq_fetch #(
     fetched_next = fetched3_q + 16'(count3_q);
 
     // the access and the restart take the write ports that they need when nobody else does
-    ctx_pass3 = op3_q.valid && op3_q.is_ctx && !ring && !landing_valid && !take_valid_i;
+    ctx_pass3 = op3_q.valid && op3_q.is_ctx && !ring_q && !landing_valid && !take_valid_i;
     done3 = op3_q.is_ctx ? ctx_pass3 : (!go3_q || fetch3);
   end
 
@@ -396,7 +402,7 @@ module queue_rq_fetch #(
     if (fetch3 && more3_q) begin
       again_q <= 1'b1;
       again_queue_q <= op3_q.rq;
-    end else if (!ring) begin
+    end else if (!ring_q) begin
       again_q <= 1'b0;
     end
 

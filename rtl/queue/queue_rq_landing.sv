@@ -3,10 +3,10 @@
 // queue_rq_landing: puts fetched receive WQEs into their slots.
 //
 // Takes the beats of one burst after the other, cuts them into 32-byte words (header + SGE 0, then
-// two SGEs each) and writes them to the slots of the queue. Over the header's reserved bytes it puts
-// what only the whole WQE tells (responder_pkg::slot_header_t): the sum of its SGE lengths, a bus
-// error, an SGE count that does not fit the stride. The header word is written last; then the WQE
-// has landed. WQEs land in index order per queue, at most one in two cycles.
+// two SGEs each) and writes them to the slots of the queue. Over the header's reserved bytes it
+// puts what only the whole WQE tells (responder_pkg::slot_header_t): the sum of its SGE lengths, a
+// bus error, an SGE count that does not fit the stride. The header word is written last; then the
+// WQE has landed. WQEs land in index order per queue, at most one in two cycles.
 //
 // Rate: one word per cycle; a WQE of one word takes two cycles, any other as many as it has words.
 // Does not: judge WQEs. Neighbours: host_dma_read → here → slots (in queue_rq_fetch).

@@ -69,7 +69,7 @@ module responder_check (
   output logic                            count_lost_o,    // dropped as lost
   output logic                            count_rnr_o,     // RNR NAKs
 
-  output roci_pkg::fence_busy_t           fence_busy_o,    // flushes on their way (frames: dispatch)
+  output roci_pkg::fence_busy_t           fence_busy_o,    // flushes (frames: dispatch)
   output logic                            ready_o          // tables are cleared after reset
 );
 
@@ -99,7 +99,8 @@ module responder_check (
   roci_pkg::rq_number_t queue2, queue3_q, queue4_q;
   logic uses_queue2, uses_queue3_q, uses_queue4_q;
   logic [23:0] packets3, packets4_q;
-  logic write_static;
+  responder_pkg::static_row_t static_next;         // what stage 4 writes
+  logic write_static, write_row;
 
   function automatic roci_pkg::rq_number_t queue_of(input roci_pkg::qp_t qp,
                                                     input responder_pkg::static_row_t row);
@@ -249,8 +250,6 @@ module responder_check (
   logic is_ctx4, is_request4, out_free;
   responder_pkg::action_t verdict;
   responder_pkg::dyn_row_t row_judged;
-  responder_pkg::static_row_t static_next;
-  logic write_row;
   logic ctx_write4, ctx_word4;
   logic [63:0] ctx_wdata4, ctx_rdata4;
   roci_hwif_pkg::ctx_qp_rq_t ctx_static_now, ctx_static_new;

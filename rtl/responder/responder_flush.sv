@@ -2,13 +2,14 @@
 //
 // responder_flush: says which QP in ERR should have its next receive WQE flushed.
 //
-// wire.md 2.15 (C10-96): in ERR all receive WQEs, also later posted ones, complete with a flush error
-// in order. A QP is queued when it goes to ERR and whenever a WQE of its own RQ lands in ERR; each
-// flush that found something queues it again. The flush itself passes through responder_check like a
-// frame and takes the WQE there, so nothing else counts WQEs. WQEs of an SRQ stay in the SRQ.
-// One flush is on its way at a time; QPs take turns.
+// wire.md 2.15 (C10-96): in ERR all receive WQEs, also later posted ones, complete with a flush
+// error in order. A QP is queued when it goes to ERR and whenever a WQE of its own RQ lands in ERR;
+// each flush that found something queues it again. The flush itself passes through responder_check
+// like a frame and takes the WQE there, so nothing else counts WQEs. WQEs of an SRQ stay in the
+// SRQ. One flush is on its way at a time; QPs take turns.
 //
-// Does not: complete anything. Neighbours: context_qp_state, queue_rq_fetch → here ⇄ responder_check.
+// Does not: complete anything. Neighbours: context_qp_state, queue_rq_fetch → here ⇄
+// responder_check.
 `default_nettype none
 
 module responder_flush (

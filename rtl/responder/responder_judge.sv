@@ -3,17 +3,17 @@
 // responder_judge: the rules of an RC responder for one request: row before → row after and action.
 // Combinational; responder_check is the pipeline around it.
 //
-// Order of the checks (wire.md 2.2, PSN on): PSN, opcode sequence, access flags of the QP, resources
-// (receive WQE, replay entry), length. The address check comes later (packet_rx_commit), so the
-// result is optimistic: what a bad key makes void is dropped there.
+// Order of the checks (wire.md 2.2, PSN on): PSN, opcode sequence, access flags of the QP,
+// resources (receive WQE, replay entry), length. The address check comes later (packet_rx_commit),
+// so the result is optimistic: what a bad key makes void is dropped there.
 // - PSN = next_psn: executed, or one fatal NAK 0x61 closes the QP, or RNR leaves the row as it is.
-// - ahead: one sequence NAK with PSN = next_psn, then silence until that arrives; silence also after
-//   an RNR NAK (wire.md 2.3).
+// - ahead: one sequence NAK with PSN = next_psn, then silence until that arrives; silence also
+//   after an RNR NAK (wire.md 2.3).
 // - behind (also exactly 2^23 away): SEND and WRITE are acknowledged again with the PSN of the last
 //   executed SEND or WRITE, READs go to the search in the replay entries, anything else is dropped;
 //   the message in progress is not disturbed (wire.md 2.9).
-// A receive WQE that is posted but not yet in its slot: `wait_o`; under pressure of the packet buffer
-// the packet counts as lost instead (sequence NAK, never RNR; DESIGN 5.3).
+// A receive WQE that is posted but not yet in its slot: `wait_o`; under pressure of the packet
+// buffer the packet counts as lost instead (sequence NAK, never RNR; DESIGN 5.3).
 //
 // Atomics and SEND with invalidate are refused as invalid requests. UC and UD frames are dropped.
 `default_nettype none
@@ -30,7 +30,7 @@ module responder_judge (
   input  wire                         pressure_i,    // packet buffer above half
   input  wire                         event_ready_i, // COMM_EST would be taken
 
-  output logic                        wait_o,        // no verdict yet: the receive WQE is on its way
+  output logic                        wait_o,        // not yet: the receive WQE is on its way
   output logic                        action_valid_o, // FRAME: always; FLUSH: there was something
   output responder_pkg::action_t      action_o,
   output responder_pkg::dyn_row_t     row_o,         // if not wait_o

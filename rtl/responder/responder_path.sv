@@ -68,7 +68,7 @@ module responder_path (
   output roci_pkg::event_t                   async_o,
 
   // counters, one pulse per event
-  output logic                               count_wait_o,    // cycles spent waiting for a receive WQE
+  output logic                               count_wait_o,    // cycles waiting for a receive WQE
   output logic                               count_lost_o,    // dropped as lost under pressure
   output logic                               count_rnr_o,     // RNR NAKs
   output logic                               count_duplicate_read_o, // answered again

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_receive: turns actions into the items that packet_rx_commit checks and executes, in frame
-// order, and owns the receive WQEs in use.
+// responder_receive: turns actions into the items that packet_rx_commit checks and executes, in
+// frame order, and owns the receive WQEs in use.
 //
-// WRITE: one piece with the peer's key. READ: one piece that is only checked. Everything else without
-// receive buffers passes as one item. SEND: pieces along the SGE list of the receive WQE:
+// WRITE: one piece with the peer's key. READ: one piece that is only checked. Everything else
+// without receive buffers passes as one item. SEND: pieces along the SGE list of the receive WQE:
 // - FIRST and ONLY read it from its slot (the first word is read ahead while earlier packets are
-//   worked on); a FIRST copies what is left of the list to the QP's own row, so that the slot is free
-//   at once (an SRQ must not wait for a slow message);
+//   worked on); a FIRST copies what is left of the list to the QP's own row, so that the slot is
+//   free at once (an SRQ must not wait for a slow message);
 // - MIDDLE and LAST go on where the row says.
-// The message must fit into what is left of the buffer, else NAK 0x61 and LOC_LEN_ERR (wire.md 2.11,
-// 2.14); a WQE that cannot be read or has an impossible SGE count gives NAK 0x63. Every WQE taken gives
-// exactly one completion, from here or, if its packet fails later, from packet_rx_commit.
+// The message must fit into what is left of the buffer, else NAK 0x61 and LOC_LEN_ERR (wire.md
+// 2.11, 2.14); a WQE that cannot be read or has an impossible SGE count gives NAK 0x63. Every WQE
+// taken gives exactly one completion, from here or, if its packet fails later, from
+// packet_rx_commit.
 //
-// Rate: one packet per cycle with one piece each; a FIRST with n SGEs holds the next packet for about
-// 3 + n/2 cycles; a change to the next SGE pair costs 3 cycles.
+// Rate: one packet per cycle with one piece each; a FIRST with n SGEs holds the next packet for
+// about 3 + n/2 cycles; a change to the next SGE pair costs 3 cycles.
 // Does not: check keys, place payload. Neighbours: responder_check, queue_rq_fetch (slots) → here →
 // packet_rx_commit.
 `default_nettype none
@@ -101,6 +102,8 @@ module responder_receive (
     .out_valid_o(first_valid), .out_ready_i(load && head.take), .out_o(first), .usage_o()
   );
 
+  responder_pkg::action_t act_q;                // the packet in hand
+
   // ------------------------------------------------------------------------------ rows and lists
   current_t row, row_next;
   logic [$bits(current_t)-1:0] row_bits;
@@ -129,9 +132,9 @@ module responder_receive (
     .re_i(list_read), .raddr_i({act_q.qp, walk_word}), .rdata_o(list_data)
   );
 
-  // ------------------------------------------------------------------------------ the packet in hand
-  logic busy_q;
-  responder_pkg::action_t act_q;
+  // ------------------------------------------------------------------------------ the packet in
+  // hand
+  logic busy_q;                                 // act_q is valid
   outcome_e outcome_q;
   logic [31:0] cookie_q;
   logic [3:0] index_q, count_q;

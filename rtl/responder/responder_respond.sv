@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_respond: sends what the responder owes: READ responses, ACKs and NAKs, in PSN order per QP.
+// responder_respond: sends what the responder owes: READ responses, ACKs and NAKs, in PSN order per
+// QP.
 //
-// What is owed is a row per QP (bounded state that always has room, DESIGN rule 2). All changes of a
-// row pass one pipeline: tokens that came out of the write stream, duplicates, failures, and walks. A
-// walk decides the next packet of a QP from its row; responder_respond_rules has the rules.
+// What is owed is a row per QP (bounded state that always has room, DESIGN rule 2). All changes of
+// a row pass one pipeline: tokens that came out of the write stream, duplicates, failures, and
+// walks. A walk decides the next packet of a QP from its row; responder_respond_rules has the
+// rules.
 //
 //   0 choose   one operation, rows are read      1 rows arrive      2 rules, row written
 //   3 packet   address and length of a READ response, into the output
 //
-// QPs that owe something stand in a queue, each once (rule 6). A popped QP is walked; if it has READ
-// responses it is held in hand together with its replay entry for up to QUANTUM packets, three cycles
-// each, then goes to the end of the queue if others wait. While a QP is in hand, one other QP is
-// walked per packet, so that ACKs do not wait for long READs. Walks of QPs that owe only an ACK follow
-// each other by one cycle.
+// QPs that owe something stand in a queue, each once (rule 6). A popped QP is walked; if it has
+// READ responses it is held in hand together with its replay entry for up to QUANTUM packets, three
+// cycles each, then goes to the end of the queue if others wait. While a QP is in hand, one other
+// QP is walked per packet, so that ACKs do not wait for long READs. Walks of QPs that owe only an
+// ACK follow each other by one cycle.
 //
 // Fence: each packet takes the colour at its walk, before the state is looked at.
 // Column QP_RESP (hwif ctx_qp_resp). A state_error is raised at the walk, so tokens never wait.
@@ -497,7 +499,8 @@ module responder_respond #(
     item_o.desc.wqe_index = packet_out.is_read ? 16'(packet_out.slot) : '0;
   end
 
-  // ---------------------------------------------------------------------------------- requests for ERR
+  // ---------------------------------------------------------------------------------- requests for
+  // ERR
   logic error_room;
   logic [2:0] error_usage;
   roci_pkg::state_error_t error_in;
@@ -515,7 +518,8 @@ module responder_respond #(
   assign error_o = roci_pkg::state_error_t'(error_bits);
 
   // ------------------------------------------------------------ room for packets, fence counts
-  // A walk holds a place from its choice on; it is given back if it sends nothing, or with the packet.
+  // A walk holds a place from its choice on; it is given back if it sends nothing, or with the
+  // packet.
   logic [OUT_BITS-1:0] reserved_q;
   logic [1:0][OUT_BITS-1:0] held_q;
   logic walk_issue, walk_void, packet_gone;

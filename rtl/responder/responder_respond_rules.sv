@@ -3,8 +3,8 @@
 // responder_respond_rules: what an operation does to the response state of its QP, and what a walk
 // sends next. Combinational; responder_respond is the pipeline around it.
 //
-// - Responses leave in PSN order: an ACK or NAK waits until the READs accepted before it are answered
-//   (`ack_order`), and goes before later ones (DESIGN rule 7).
+// - Responses leave in PSN order: an ACK or NAK waits until the READs accepted before it are
+//   answered (`ack_order`), and goes before later ones (DESIGN rule 7).
 // - One ACK or NAK waits at most: a newer one replaces it (it acknowledges more), a duplicate's
 //   ACK does not replace anything, a fatal NAK is never replaced.
 // - A duplicate READ lowers the cursor. What is answered again from the middle starts with FIRST or

@@ -2,9 +2,9 @@
 //
 // responder_trouble: READ responses that did not reach the wire as decided.
 //
-// - refused by the address check (the key was revoked between request and response, or in the middle
-//   of the stream): NAK 0x62 with the PSN of that response (wire.md 2.9) and QP_ACCESS_ERROR; if the
-//   page table could not be read: NAK 0x63 and QP_FATAL;
+// - refused by the address check (the key was revoked between request and response, or in the
+//   middle of the stream): NAK 0x62 with the PSN of that response (wire.md 2.9) and
+//   QP_ACCESS_ERROR; if the page table could not be read: NAK 0x63 and QP_FATAL;
 // - bus error while its payload was read: NAK 0x63 and QP_FATAL;
 // - underrun: the cursor goes back to it.
 // The replay slot rides as `wqe_index` of the response, so its entry tells ordinal and MSN.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Surroundings of responder_path_tb: host memory with receive rings, the state of QPs, a stand-in for
-// packet_rx_commit and the write stream, the transmit side, and the checks against the models.
+// Surroundings of responder_path_tb: host memory with receive rings, the state of QPs, a stand-in
+// for packet_rx_commit and the write stream, the transmit side, and the checks against the models.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Reference models of the responder's tests, written from wire.md §2, not from the RTL: what a frame
-// must lead to (RxModel) and what may be sent for it, in which order (TxModel).
+// Reference models of the responder's tests, written from wire.md §2, not from the RTL: what a
+// frame must lead to (RxModel) and what may be sent for it, in which order (TxModel).
 #pragma once
 
 #include <algorithm>
@@ -461,7 +461,8 @@ inline rp::rx_item_t defined_part(rp::rx_item_t item) {
   return item;
 }
 
-/// The sending side of one QP: says whether a response may leave now, and at the end what is missing.
+/// The sending side of one QP: says whether a response may leave now, and at the end what is
+/// missing.
 class TxModel {
  public:
   TxModel() = default;
@@ -618,8 +619,8 @@ class TxModel {
     if (d.payload_length != length) return "READ response with the wrong length";
     if (d.opcode != 0x0e && (d.msn != e.msn || d.syndrome != 0x1f)) return "wrong AETH";
     if (item.has_piece != (length != 0)) return "payload or not";
-    if (item.has_piece &&
-        !(item.piece == rp::piece_t{false, rp::ACCESS_REMOTE_READ, e.rkey, length, e.va + offset})) {
+    const rp::piece_t piece{false, rp::ACCESS_REMOTE_READ, e.rkey, length, e.va + offset};
+    if (item.has_piece && !(item.piece == piece)) {
       return "READ response with the wrong piece";
     }
     for (Jump& jump : jumps_) {

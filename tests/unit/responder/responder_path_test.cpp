@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // The RC responder as a whole, with its receive queues: frames in, receive items and responses out.
-// A random peer sends, loses, repeats, goes back and breaks rules on several QPs (own RQs and SRQs);
-// every item and every response is compared with the reference models (responder_model.hpp), every
-// posted receive must complete exactly once. Named scenarios of wire.md §4, and rates.
+// A random peer sends, loses, repeats, goes back and breaks rules on several QPs (own RQs and
+// SRQs); every item and every response is compared with the reference models (responder_model.hpp),
+// every posted receive must complete exactly once. Named scenarios of wire.md §4, and rates.
 #include DUT_HEADER
 
 #include <catch2/catch.hpp>
