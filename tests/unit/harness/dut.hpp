@@ -8,7 +8,7 @@
 #pragma once
 
 #include <verilated.h>
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
 #include <verilated_fst_c.h>
 #endif
 
@@ -84,7 +84,7 @@ class Dut {
     context_->timeunit(-12);
     context_->timeprecision(-12);
     Verilated::threadContextp(context_.get());
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
     context_->traceEverOn(true);
 #endif
     model_ = std::make_unique<Model>(context_.get(), "dut");
@@ -99,7 +99,7 @@ class Dut {
   ~Dut() {
     Verilated::threadContextp(context_.get());
     model_->final();
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
     if (trace_) trace_->close();
     trace_.reset();
 #endif
@@ -181,7 +181,7 @@ class Dut {
         for (Agent* agent : d.agents_) agent->drive();
       }
     }
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
     if (trace_) trace_->dump(now);
 #endif
   }
@@ -189,7 +189,7 @@ class Dut {
   void open_trace() {
     const char* file = std::getenv("ROCI_TRACE");
     if (!file || !*file) return;
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
     trace_ = std::make_unique<VerilatedFstC>();
     model_->trace(trace_.get(), 99);
     trace_->open(file);
@@ -201,7 +201,7 @@ class Dut {
   Random random_;
   std::unique_ptr<VerilatedContext> context_;
   std::unique_ptr<Model> model_;
-#ifdef ROCI_TRACE
+#ifdef ROCI_TRACE_FST
   std::unique_ptr<VerilatedFstC> trace_;
 #endif
   std::deque<ClockDomain> domains_;
