@@ -74,7 +74,7 @@ struct Bench {
     r.qp = static_cast<decltype(r.qp)>(qp);
     r.length = static_cast<std::uint16_t>(at.length);
     r.addr = at.addr;
-    r.token.qp = r.qp;
+    if (has_token) r.token.qp = r.qp;  // else it means nothing
     r.token.kind = static_cast<decltype(r.token.kind)>(kind);
     const auto bytes = random.bytes(at.length);
     unsigned done = 0;
