@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Serves NICs on Unix sockets, one roci<i>.sock for each; every connection is a function. It runs in
+// the thread that runs the simulation, between two quanta, and starts nothing by itself.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/connection.hpp"
+#include "server/socket_files.hpp"
+
+namespace roci::sim {
+
+/// What a server needs to know.
+struct ServerOptions {
+  /// For the sockets; prepare_folder() made it.
+  std::string folder;
+  /// For the user; may be empty.
+  Notice notice;
+  /// How long a client may take to answer a DMA message; then: bus error and reset of the function.
+  std::chrono::milliseconds dma_deadline{10000};
+};
+
+/// The sockets of all NICs and their clients. Used by one thread.
+class Server {
+ public:
+  /// Makes all sockets or none.
+  /// @throws Error as SocketFile does
+  Server(std::vector<ServedNic> nics, ServerOptions options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  /// Ends all connections and removes the sockets.
+  ~Server();
+
+  /// Serves what is there. @param timeout  how long to wait for something; negative: for ever
+  /// @throws what the NICs throw
+  void poll(std::chrono::milliseconds timeout);
+
+  /// Has poll() return when `fd` is readable, and calls `ready` then. Not to be called from `ready`.
+  void watch(int fd, std::function<void()> ready);
+  void unwatch(int fd);
+
+  /// Clients now, questions included.
+  size_t clients() const { return clients_.size(); }
+
+ private:
+  struct Client {
+    std::unique_ptr<Connection> connection;
+    UniqueFd process;  // pidfd; none if the kernel has no such thing
+  };
+  struct Nic {
+    ServedNic served;
+    unsigned taken = 0;
+  };
+
+  void add(int fd);
+  void accept_from(Nic& nic, int listener);
+  void drop_dead();
+
+  ServerOptions options_;
+  UniqueFd epoll_;
+  std::vector<std::unique_ptr<Nic>> nics_;
+  std::vector<SocketFile> sockets_;
+  std::map<int, Client> clients_;   // by socket
+  std::map<int, int> processes_;    // pidfd to socket
+  std::map<int, std::function<void()>> watched_;
+};
+
+}  // namespace roci::sim

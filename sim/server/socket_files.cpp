@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+#include "server/socket_files.hpp"
+
+#include <roci/error.hpp>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace roci::sim {
+namespace {
+
+constexpr int kBacklog = 64;
+
+std::string variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// What lies in the place of a socket: nothing, something stale that is removed, or an error.
+void clear_place(const std::string& path, const Notice& notice) {
+  struct stat file {};
+  if (lstat(path.c_str(), &file) != 0) {
+    if (errno == ENOENT) return;
+    fail(errno, "%s: %s", path.c_str(), errno_text(errno).c_str());
+  }
+  if (!S_ISSOCK(file.st_mode)) {
+    fail(EEXIST, "%s is in the way and is no socket: remove it or use another --dir", path.c_str());
+  }
+  if (vfio_user::connect_to(path)) {
+    fail(EADDRINUSE, "%s is served by another nicsim: stop that one or use another --dir",
+         path.c_str());
+  }
+  if (errno != ECONNREFUSED) {
+    fail(errno, "%s: %s", path.c_str(), errno_text(errno).c_str());
+  }
+  if (unlink(path.c_str()) != 0) {
+    fail(errno, "stale socket %s cannot be removed: %s", path.c_str(), errno_text(errno).c_str());
+  }
+  if (notice) notice("replaced the stale socket " + path);
+}
+
+}  // namespace
+
+std::string default_folder() {
+  if (const std::string runtime = variable("XDG_RUNTIME_DIR"); !runtime.empty()) {
+    return runtime + "/roci";
+  }
+  std::string folder = variable("TMPDIR");
+  if (folder.empty()) folder = "/tmp";
+  return folder + "/roci-" + std::to_string(geteuid());
+}
+
+void prepare_folder(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0700) == 0) return;
+  if (errno != EEXIST) {
+    fail(errno, "folder %s cannot be made: %s", folder.c_str(), errno_text(errno).c_str());
+  }
+  struct stat found {};
+  if (stat(folder.c_str(), &found) != 0) {
+    fail(errno, "folder %s: %s", folder.c_str(), errno_text(errno).c_str());
+  }
+  if (!S_ISDIR(found.st_mode)) fail(EPERM, "%s is no folder: use another --dir", folder.c_str());
+  if (found.st_uid != geteuid()) {
+    fail(EPERM, "folder %s belongs to user %u, not to you (%u): use another --dir", folder.c_str(),
+         found.st_uid, geteuid());
+  }
+}
+
+SocketFile::SocketFile(const std::string& folder, const std::string& name, const Notice& notice)
+    : path_(folder + "/" + name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof address.sun_path) {
+    fail(ENAMETOOLONG, "%s is longer than the %zu bytes of a socket's name: use a shorter --dir",
+         path_.c_str(), sizeof address.sun_path - 1);
+  }
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  // two servers that find the same stale socket must not remove each other's new one
+  const UniqueFd place(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!place || flock(place.get(), LOCK_EX) != 0) {
+    fail(errno, "folder %s cannot be used: %s", folder.c_str(), errno_text(errno).c_str());
+  }
+  clear_place(path_, notice);
+  fd_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd_) fail(errno, "socket: %s", errno_text(errno).c_str());
+  const mode_t before = umask(0177);
+  const int bound = bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  const int error = errno;
+  umask(before);
+  struct stat file {};
+  if (bound != 0 || stat(path_.c_str(), &file) != 0) {
+    const int cause = bound != 0 ? error : errno;
+    fail(cause, "%s cannot be made: %s", path_.c_str(), errno_text(cause).c_str());
+  }
+  if (listen(fd_.get(), kBacklog) != 0) {
+    const int cause = errno;
+    unlink(path_.c_str());
+    fail(cause, "%s: listen: %s", path_.c_str(), errno_text(cause).c_str());
+  }
+  device_ = file.st_dev;
+  inode_ = file.st_ino;
+}
+
+SocketFile::~SocketFile() {
+  if (!fd_) return;  // moved from
+  struct stat file {};
+  if (stat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_) {
+    unlink(path_.c_str());
+  }
+}
+
+}  // namespace roci::sim

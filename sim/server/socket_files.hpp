@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// The folder of the sockets and the sockets in it: who owns them, who lives, who is stale.
+#pragma once
+
+#include <transport/socket.hpp>
+
+#include <functional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace roci::sim {
+
+/// Takes one line for the user.
+using Notice = std::function<void(const std::string&)>;
+
+/// Makes the folder (0700, its last part only) or checks that it is ours.
+/// @throws Error  EPERM: it belongs to somebody else or is no folder; or what mkdir says
+void prepare_folder(const std::string& folder);
+
+/// Where `nicsim serve` puts its sockets if nobody says: $XDG_RUNTIME_DIR/roci, else roci-<uid> among
+/// the temporary files ($TMPDIR, /tmp).
+std::string default_folder();
+
+/// A listening Unix socket that is removed from its folder in the end.
+class SocketFile {
+ public:
+  /// Replaces a socket on which nobody listens any more, with a notice.
+  /// @throws Error  EADDRINUSE: somebody listens there; EEXIST: it is no socket; or what the kernel
+  ///         says
+  SocketFile(const std::string& folder, const std::string& name, const Notice& notice);
+  SocketFile(SocketFile&&) = default;
+  SocketFile& operator=(SocketFile&&) = delete;
+  /// Removes the file, unless somebody put another one in its place.
+  ~SocketFile();
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+}  // namespace roci::sim
