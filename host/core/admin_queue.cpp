@@ -110,6 +110,12 @@ void AdminQueue::stop() noexcept {
   transport_.wake(VECTOR);
 }
 
+void AdminQueue::abandon_after_fork() noexcept {
+  new (&mutex_) std::mutex;
+  new (&changed_) std::condition_variable;
+  stopped_ = true;
+}
+
 AdminCompletion AdminQueue::execute(hwif::AdminOpcode opcode, uint32_t object,
                                     std::span<const std::byte> params,
                                     std::span<const std::byte> input,

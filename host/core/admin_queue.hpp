@@ -89,6 +89,9 @@ class AdminQueue {
   /// No answer comes any more: everybody who waits gets Error(EIO).
   void stop() noexcept;
 
+  /// In the child after fork.
+  void abandon_after_fork() noexcept;
+
  private:
   struct Slot {
     bool taken = false;

@@ -98,6 +98,10 @@ void Cq::resize(unsigned entries) {
   unsigned log2 = 0;
   allocate_ring(entries, fresh, log2);
   std::memset(fresh.data(), 0xff, fresh.size());
+  // What is reported late by a quarter of the old ring could fill a smaller one.
+  lock_.lock();
+  report_consumed();
+  lock_.unlock();
 
   hwif::ResizeCqParams params{};
   params.set<hwif::ResizeCqParams::ring_address>(fresh.address());
@@ -135,6 +139,7 @@ void Cq::resize(unsigned entries) {
   ring_ = buffer_.data();
   ring_mask_ = mask;
   ring_log2_ = log2;
+  if (consumed_ != reported_) report_consumed();
   lock_.unlock();
 }
 
@@ -202,6 +207,7 @@ void Cq::abandon_after_fork() noexcept {
   dead_ = true;
   idles_ = false;
   doorbell_ = nullptr;
+  if (channel_ != nullptr) channel_->abandon_after_fork();
 }
 
 }  // namespace roci

@@ -141,7 +141,7 @@ class Device {
     return qps_[qpn & qp_mask_].load(std::memory_order_acquire);
   }
 
-  /// Before and after fork; see core/fork.cpp.
+  /// Before and after fork; see core/shared_device.cpp.
   void before_fork() noexcept;
   void after_fork_in_parent() noexcept;
   void after_fork_in_child() noexcept;
@@ -192,6 +192,13 @@ class Device {
   std::atomic<bool> stopping_{false};
 };
 
+/// The device of a simulated NIC, opened at the first call and shared by all others of the process
+/// until the last owner lets it go. Options come from the environment. After fork the child starts
+/// without any.
+/// @param socket  path of the NIC's socket
+/// @throws Error as connect_simulator() and Device::open()
+std::shared_ptr<Device> open_shared_device(const std::string& socket);
+
 /// One opening of a device.
 class Context {
  public:
@@ -209,6 +216,8 @@ class Context {
   void push_event(const AsyncEvent& event) { events_.push(event); }
   /// Removes the events of an object that nobody has got yet.
   void remove_events(const Cq* cq, const Qp* qp);
+  /// In the child after fork.
+  void abandon_after_fork() noexcept { events_.abandon_after_fork(); }
 
  private:
   std::shared_ptr<Device> device_;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <optional>
 
 namespace roci {
@@ -65,6 +66,12 @@ class EventFdQueue {
       taken(element);
       return element;
     }
+  }
+
+  /// In the child after fork: empty, unlocked. The descriptor is still the parent's, so it is not read.
+  void abandon_after_fork() noexcept {
+    new (&mutex_) std::mutex;
+    new (&queue_) std::deque<T>;  // the old one may be half changed: it is left alone
   }
 
   /// Whether there is nothing in it.
@@ -123,6 +130,9 @@ class CompChannel {
   void remove(const Cq& cq) {
     queue_.remove_if([&](const Cq* other) { return other == &cq; });
   }
+
+  /// In the child after fork.
+  void abandon_after_fork() noexcept { queue_.abandon_after_fork(); }
 
  private:
   Context& context_;
