@@ -405,19 +405,19 @@ module context_timer #(
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(sent)
   );
 
-  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS), .STYLE("distributed")) u_live (
+  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS), .STYLE(STYLE)) u_live (
     .clk_i, .rst_i, .ready_o(live_ready),
     .we_i(state_i.valid && live_ready), .waddr_i(index_t'(state_i.qp)),
     .wdata_i(state_i.state == roci_pkg::QPS_RTS || state_i.state == roci_pkg::QPS_SQD),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(live)
   );
 
-  common_ram_sdp #(.WIDTH(5), .DEPTH(QPS), .STYLE("distributed")) u_timeouts (
+  common_ram_sdp #(.WIDTH(5), .DEPTH(QPS), .STYLE(STYLE)) u_timeouts (
     .clk_i, .we_i(init_taken), .waddr_i(ctx_qp), .wdata_i(ctx_row.timeout),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(timeout)
   );
 
-  common_ram_sdp #(.WIDTH(5), .DEPTH(QPS), .STYLE("distributed")) u_timeouts_ctx (
+  common_ram_sdp #(.WIDTH(5), .DEPTH(QPS), .STYLE(STYLE)) u_timeouts_ctx (
     .clk_i, .we_i(init_taken), .waddr_i(ctx_qp), .wdata_i(ctx_row.timeout),
     .re_i(1'b1), .raddr_i(ctx_qp), .rdata_o(read_timeout)
   );

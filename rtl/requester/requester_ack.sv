@@ -172,7 +172,7 @@ module requester_ack (
   requester_pkg::ack_events_t walk_events;
   requester_pkg::ack_record_t walk_record;
   requester_pkg::ack_horizon_t walk_horizon;
-  roci_pkg::psn_t walk_next_psn;
+  requester_pkg::ack_details_t walk_details;
   logic action_valid, room;
   requester_pkg::ack_action_t action;
   roci_pkg::fence_busy_t walker_busy, output_busy;
@@ -189,7 +189,7 @@ module requester_ack (
     .type_write_i(ctx_word0), .type_qp_i(ctx_qp),
     .type_i(roci_pkg::qp_type_e'(ctx_row.qp_type[1:0])),
     .clear_valid_i(clear_valid), .clear_ready_o(clear_ready), .clear_i(clear),
-    .walk_qp_i(walk_qp), .walk_events_o(walk_events), .walk_next_psn_o(walk_next_psn),
+    .walk_qp_i(walk_qp), .walk_events_o(walk_events), .walk_details_o(walk_details),
     .push_valid_o(event_push_valid), .push_qp_o(event_push_qp),
     .ignored_o
   );
@@ -226,7 +226,7 @@ module requester_ack (
     .ctx_log2_i(ctx_row.inflight_log2), .ctx_psn_i(ctx_row.psn), .ctx_row_o(walk_row),
     .walk_qp_o(walk_qp), .walk_slot_o(walk_slot), .walk_record_i(walk_record),
     .walk_horizon_i(walk_horizon), .walk_events_i(walk_events),
-    .walk_next_psn_i(walk_next_psn),
+    .walk_details_i(walk_details),
     .action_qp_o(action_qp), .action_valid_o(action_valid), .action_o(action), .room_i(room),
     .ack_state_o,
     .requeue_valid_o(requeue_valid), .requeue_ready_i(requeue_ready), .requeue_qp_o(requeue_qp),

@@ -51,13 +51,13 @@ module requester_ack_events (
   input  roci_pkg::qp_t                 type_qp_i,
   input  roci_pkg::qp_type_e            type_i,
 
-  // walker: what it acted on; reads a QP's row and its next_psn, data one cycle later
+  // walker: what it acted on; reads a QP's row and its details, data one cycle later
   input  wire                           clear_valid_i,
   output logic                          clear_ready_o,
   input  requester_pkg::ack_clear_t     clear_i,
   input  roci_pkg::qp_t                 walk_qp_i,
   output requester_pkg::ack_events_t    walk_events_o,
-  output roci_pkg::psn_t                walk_next_psn_o,
+  output requester_pkg::ack_details_t   walk_details_o,
 
   // QPs to walk, after their row is written; always accepted
   output logic                          push_valid_o,
@@ -70,6 +70,12 @@ module requester_ack_events (
   localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
 
   typedef requester_pkg::ack_events_t row_t;
+
+  typedef struct packed {
+    roci_pkg::sq_index_t local_index;
+    logic [6:0] status;
+    logic [7:0] vendor_status;
+  } failure_t;
 
   typedef enum logic [2:0] {
     OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE
@@ -228,6 +234,7 @@ module requester_ack_events (
   logic [1:0] qp_type;
   roci_pkg::psn_t distance, trigger_distance, window, stop_distance;
   logic in_window, fatal, accepted, ghost, row_write, push;
+  logic rnr_write, failure_write;
   roci_pkg::psn_t new_acked;
   requester_pkg::ack_pending_e new_pending;
 
@@ -236,6 +243,8 @@ module requester_ack_events (
     push = 1'b0;
     ghost = 1'b0;
     accepted = 1'b0;
+    failure_write = 1'b0;
+    rnr_write = 1'b0;
     new_pending = requester_pkg::PENDING_NONE;
 
     // acked_psn <= psn < next_psn, and below a packet that never left (24-bit distances, wire.md
@@ -315,13 +324,10 @@ module requester_ack_events (
         // RNR: not undermined by a sequence NAK for the same PSN (wire.md 2.3)
         next.pending = new_pending;
       end
-      if (new_pending == requester_pkg::PENDING_RNR) begin
-        next.rnr_code = op_q.rnr_code;
-      end
+      rnr_write = new_pending == requester_pkg::PENDING_RNR;
       if (new_pending == requester_pkg::PENDING_FATAL) begin
         next.local_valid = 1'b0;
-        next.status = op_q.status;
-        next.vendor_status = op_q.vendor_status;
+        failure_write = 1'b1;
       end
     end
 
@@ -330,13 +336,12 @@ module requester_ack_events (
         && !fatal && !distance[23] && (!row.local_valid || distance < stop_distance)) begin
       next.local_valid = 1'b1;
       next.local_psn = op_q.psn;
-      next.local_index = op_q.wqe_index;
-      next.status = op_q.status;
-      next.vendor_status = op_q.vendor_status;
+      failure_write = 1'b1;
       push = 1'b1;
     end
 
-    row_write = op_valid_q && op_q.op != OP_STATE;
+    next.idle = accepted ? new_acked == next_psn : window == '0 || op_q.op == OP_INIT;
+    row_write = op_valid_q;
   end
 
   assign push_valid_o = push_valid_q;
@@ -376,15 +381,20 @@ module requester_ack_events (
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(next_psn)
   );
 
-  common_ram_sdp #(.WIDTH($bits(roci_pkg::psn_t)), .DEPTH(QPS), .STYLE(STYLE)) u_next_psn_walk (
-    .clk_i, .we_i(sent_i.valid || init_sent),
-    .waddr_i(sent_i.valid ? sent_i.qp : init_qp_i),
-    .wdata_i(sent_i.valid ? sent_i.next_psn : init_psn_i),
-    .re_i(1'b1), .raddr_i(walk_qp_i), .rdata_o(walk_next_psn_o)
+  common_ram_sdp #(.WIDTH(5), .DEPTH(QPS), .STYLE(STYLE)) u_rnr_codes (
+    .clk_i, .we_i(op_valid_q && rnr_write), .waddr_i(op_q.qp), .wdata_i(op_q.rnr_code),
+    .re_i(1'b1), .raddr_i(walk_qp_i), .rdata_o(walk_details_o.rnr_code)
+  );
+
+  common_ram_sdp #(.WIDTH($bits(failure_t)), .DEPTH(QPS), .STYLE(STYLE)) u_failures (
+    .clk_i, .we_i(op_valid_q && failure_write), .waddr_i(op_q.qp),
+    .wdata_i({op_q.wqe_index, op_q.status, op_q.vendor_status}),
+    .re_i(1'b1), .raddr_i(walk_qp_i),
+    .rdata_o({walk_details_o.local_index, walk_details_o.status, walk_details_o.vendor_status})
   );
 
   common_ram_sdp #(
-    .WIDTH($bits(roci_pkg::qp_type_e)), .DEPTH(QPS), .STYLE("distributed")
+    .WIDTH($bits(roci_pkg::qp_type_e)), .DEPTH(QPS), .STYLE(STYLE)
   ) u_types (
     .clk_i, .we_i(type_write_i), .waddr_i(type_qp_i), .wdata_i(type_i),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(qp_type)

@@ -59,6 +59,7 @@ module requester_ack_output #(
 );
 
   localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
   localparam int unsigned SMALL = 4;                     // requests, wakes, errors, events, notes
   localparam int unsigned COUNT_BITS = $clog2(COMPLETIONS + 1);
 
@@ -99,12 +100,12 @@ module requester_ack_output #(
   assign target_write = '{cq: roci_pkg::cq_t'(write_row_i.cq), fn: roci_pkg::fn_t'(write_row_i.fn),
                           qp_type: roci_pkg::qp_type_e'(write_row_i.qp_type[1:0])};
 
-  common_ram_sdp #(.WIDTH($bits(target_t)), .DEPTH(QPS), .STYLE("distributed")) u_targets (
+  common_ram_sdp #(.WIDTH($bits(target_t)), .DEPTH(QPS), .STYLE(STYLE)) u_targets (
     .clk_i, .we_i(cq_write_i), .waddr_i(write_qp_i), .wdata_i(target_write),
     .re_i(1'b1), .raddr_i(action_qp_i), .rdata_o(target)
   );
 
-  common_ram_sdp #(.WIDTH($bits(roci_pkg::qpn_t)), .DEPTH(QPS), .STYLE("distributed")) u_numbers (
+  common_ram_sdp #(.WIDTH($bits(roci_pkg::qpn_t)), .DEPTH(QPS), .STYLE(STYLE)) u_numbers (
     .clk_i, .we_i(number_write_i), .waddr_i(write_qp_i), .wdata_i(write_row_i.qpn),
     .re_i(1'b1), .raddr_i(action_qp_i), .rdata_o(qpn)
   );

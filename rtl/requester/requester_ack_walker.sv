@@ -59,7 +59,7 @@ module requester_ack_walker #(
   input  requester_pkg::ack_record_t      walk_record_i,
   input  requester_pkg::ack_horizon_t     walk_horizon_i,
   input  requester_pkg::ack_events_t      walk_events_i,
-  input  roci_pkg::psn_t                  walk_next_psn_i,
+  input  requester_pkg::ack_details_t     walk_details_i,
 
   // QP number one cycle before its action
   output roci_pkg::qp_t                   action_qp_o,
@@ -258,9 +258,9 @@ module requester_ack_walker #(
 
     fatal = walk_events_i.pending == requester_pkg::PENDING_FATAL;
     local_due = walk_events_i.local_valid
-                && walk_events_i.local_index == step2_q.position.oldest_index;
-    sent_all = walk_events_i.acked_psn == walk_next_psn_i
-               && step2_q.position.oldest_psn == walk_next_psn_i && !exists;
+                && walk_details_i.local_index == step2_q.position.oldest_index;
+    sent_all = walk_events_i.idle && step2_q.position.oldest_psn == walk_events_i.acked_psn
+               && !exists;
 
     // one rewind answers all that is pending; the strongest cause counts
     pending = 1'b1;
@@ -394,8 +394,8 @@ module requester_ack_walker #(
                          && walk_events_i.acked_psn == step2_q.position.oldest_psn))) begin
       // also if ERR was faster than its reason
       next.flags.failing = 1'b1;
-      next.flags.status = walk_events_i.status;
-      next.flags.vendor_status = walk_events_i.vendor_status;
+      next.flags.status = walk_details_i.status;
+      next.flags.vendor_status = walk_details_i.vendor_status;
       action.fail = !step2_q.flags.flushing;
       leave = 1'b0;
 
@@ -435,7 +435,7 @@ module requester_ack_walker #(
     request.colour = step2_q.entry.colour;
     request.progressed = step2_q.flags.progressed
                          || walk_events_i.acked_psn != step2_q.flags.seen_acked;
-    request.rnr_code = walk_events_i.rnr_code;
+    request.rnr_code = walk_details_i.rnr_code;
     request.qp = step2_q.entry.qp;
     request.point.wqe_index = step2_q.position.oldest_index;
     request.point.first_psn = step2_q.position.oldest_psn;
@@ -545,7 +545,7 @@ module requester_ack_walker #(
   end
 
   // ------------------------------------------------------------------------------ tables
-  common_ram_sdp #(.WIDTH($bits(region_t)), .DEPTH(QPS), .STYLE("distributed")) u_regions (
+  common_ram_sdp #(.WIDTH($bits(region_t)), .DEPTH(QPS), .STYLE(STYLE)) u_regions (
     .clk_i, .we_i(region_write_i), .waddr_i(ctx_qp_i), .wdata_i({ctx_base_i, ctx_log2_i}),
     .re_i(1'b1), .raddr_i(entry_q.qp), .rdata_o(region)
   );
@@ -560,12 +560,12 @@ module requester_ack_walker #(
     .re_i(1'b1), .raddr_i(entry_q.qp), .rdata_o(flags)
   );
 
-  common_ram_sdp #(.WIDTH(3), .DEPTH(QPS), .STYLE("distributed")) u_states (
+  common_ram_sdp #(.WIDTH(3), .DEPTH(QPS), .STYLE(STYLE)) u_states (
     .clk_i, .we_i(state_i.valid), .waddr_i(state_i.qp), .wdata_i(state_i.state),
     .re_i(1'b1), .raddr_i(step1_q.entry.qp), .rdata_o(state_bits)
   );
 
-  common_ram_sdp #(.WIDTH($bits(point_t)), .DEPTH(QPS), .STYLE("distributed")) u_points (
+  common_ram_sdp #(.WIDTH($bits(point_t)), .DEPTH(QPS), .STYLE(STYLE)) u_points (
     .clk_i, .we_i(epoch_i.valid), .waddr_i(epoch_i.qp),
     .wdata_i({epoch_i.epoch, epoch_i.point.wqe_index}),
     .re_i(1'b1), .raddr_i(step1_q.entry.qp), .rdata_o(point)

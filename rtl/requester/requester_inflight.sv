@@ -56,7 +56,8 @@ module requester_inflight (
   // ------------------------------------------------------------------------------ logic
   logic take, push_room;
   record_t record;
-  horizon_t old_row, row;
+  horizon_t row;
+  roci_pkg::sq_index_t old_horizon;
 
   always_comb begin
     // a record may need a push: one more can be in stage 1
@@ -71,7 +72,7 @@ module requester_inflight (
     record.byte_len = inflight_i.record.byte_len;
     record.last_psn = inflight_i.record.last_psn;
 
-    row.horizon = start_q == old_row.horizon ? end_q : old_row.horizon;
+    row.horizon = start_q == old_horizon ? end_q : old_horizon;
     row.epoch = epoch_q;
     row.landed = end_q;
     if (init_q) row = '0;
@@ -99,9 +100,11 @@ module requester_inflight (
     .re_i(1'b1), .raddr_i(walk_slot_i), .rdata_o(walk_record_o)
   );
 
-  common_ram_sdp #(.WIDTH($bits(horizon_t)), .DEPTH(QPS), .STYLE(STYLE)) u_horizons (
-    .clk_i, .we_i(valid_q), .waddr_i(qp_q), .wdata_i(row),
-    .re_i(1'b1), .raddr_i(take ? inflight_i.qp : init_qp_i), .rdata_o(old_row)
+  common_ram_sdp #(
+    .WIDTH($bits(roci_pkg::sq_index_t)), .DEPTH(QPS), .STYLE(STYLE)
+  ) u_horizons (
+    .clk_i, .we_i(valid_q), .waddr_i(qp_q), .wdata_i(row.horizon),
+    .re_i(1'b1), .raddr_i(take ? inflight_i.qp : init_qp_i), .rdata_o(old_horizon)
   );
 
   common_ram_sdp #(.WIDTH($bits(horizon_t)), .DEPTH(QPS), .STYLE(STYLE)) u_horizons_walk (

@@ -15,19 +15,24 @@ package requester_pkg;
     PENDING_FATAL = 3'd4             // the WQE that holds acked_psn fails with status
   } ack_pending_e;
 
-  // What a QP has been told (one writer: requester_ack_events).
+  // What a QP has been told (one writer: requester_ack_events), as far as the next event needs it.
   typedef struct packed {
     roci_pkg::psn_t acked_psn;       // everything below it is acknowledged
     ack_pending_e pending;
-    logic [4:0] rnr_code;
     logic timer;                     // the ACK timer expired
     logic underrun;                  // a packet at or after acked_psn was aborted
+    logic idle;                      // all that was sent is acknowledged (as of the last event)
     logic local_valid;               // a packet or WQE of ours cannot go out
     roci_pkg::psn_t local_psn;       // the first PSN that never leaves
+  } ack_events_t;
+
+  // Details of what is pending; only the walker needs them.
+  typedef struct packed {
+    logic [4:0] rnr_code;            // PENDING_RNR
     roci_pkg::sq_index_t local_index;
     logic [6:0] status;              // of the fatal or the local failure
     logic [7:0] vendor_status;
-  } ack_events_t;
+  } ack_details_t;
 
   // The walker has acted: pending (if it is still the one seen), timer and underrun are done.
   typedef struct packed {

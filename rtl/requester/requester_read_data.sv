@@ -358,13 +358,13 @@ module requester_read_data (
   assign beyond = tail_next_q - old_tail;
   assign tail_write = tail_valid_q && beyond != '0 && !beyond[7];
 
-  common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE("distributed")) u_tails_record (
+  common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE(STYLE)) u_tails_record (
     .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp),
     .wdata_i(tail_write ? tail_next_q : '0),
     .re_i(1'b1), .raddr_i(read_record_i.qp), .rdata_o(old_tail)
   );
 
-  common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE("distributed")) u_tails (
+  common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE(STYLE)) u_tails (
     .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp),
     .wdata_i(tail_write ? tail_next_q : '0),
     .re_i(1'b1), .raddr_i(row_qp), .rdata_o(tail)
@@ -375,7 +375,7 @@ module requester_read_data (
     .re_i(1'b1), .raddr_i(row_qp), .rdata_o(row)
   );
 
-  common_ram_sdp #(.WIDTH($bits(fixed_t)), .DEPTH(QPS), .STYLE("distributed")) u_fixed (
+  common_ram_sdp #(.WIDTH($bits(fixed_t)), .DEPTH(QPS), .STYLE(STYLE)) u_fixed (
     .clk_i, .we_i(ctx_start && ctx_i.word == 4'd0), .waddr_i(ctx_qp), .wdata_i(ctx_fixed),
     .re_i(1'b1), .raddr_i(row_qp), .rdata_o(fixed)
   );

@@ -50,6 +50,7 @@ module requester_retry (
 );
 
   localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
   localparam logic [2:0] RNR_UNLIMITED = 3'd7;
 
   typedef struct packed {
@@ -220,22 +221,22 @@ module requester_retry (
   end
 
   // ------------------------------------------------------------------------------ tables
-  common_ram_sdp #(.WIDTH($bits(limits_t)), .DEPTH(QPS), .STYLE("distributed")) u_limits (
+  common_ram_sdp #(.WIDTH($bits(limits_t)), .DEPTH(QPS), .STYLE(STYLE)) u_limits (
     .clk_i, .we_i(ctx_write), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i(ctx_limits),
     .re_i(1'b1), .raddr_i(request_i.qp), .rdata_o(limits)
   );
 
-  common_ram_sdp #(.WIDTH($bits(limits_t)), .DEPTH(QPS), .STYLE("distributed")) u_limits_ctx (
+  common_ram_sdp #(.WIDTH($bits(limits_t)), .DEPTH(QPS), .STYLE(STYLE)) u_limits_ctx (
     .clk_i, .we_i(ctx_write), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i(ctx_limits),
     .re_i(1'b1), .raddr_i(roci_pkg::qp_t'(ctx_i.index)), .rdata_o(ctx_read_limits)
   );
 
-  common_ram_sdp #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE("distributed")) u_rows (
+  common_ram_sdp #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE(STYLE)) u_rows (
     .clk_i, .we_i(row_write), .waddr_i(request_q.qp), .wdata_i(row_next),
     .re_i(1'b1), .raddr_i(request_i.qp), .rdata_o(row)
   );
 
-  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS), .STYLE("distributed")) u_waits (
+  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS), .STYLE(STYLE)) u_waits (
     .clk_i, .rst_i, .ready_o,
     .we_i(rnr_i.valid), .waddr_i(rnr_i.qp), .wdata_i(rnr_i.waiting),
     .re_i(1'b1), .raddr_i(request_i.qp), .rdata_o(waiting)

@@ -153,19 +153,19 @@ struct Bench {
     const Model& m = model[qp];
     INFO("qp " << qp << " acked " << m.acked << " next " << m.next << " " << got.to_string());
     REQUIRE(got.acked_psn == psn(m.acked));
-    REQUIRE(dut->walk_next_psn_o == psn(m.next));
+    const auto details = req::ack_details_t::unpack(dut->walk_details_o);
     REQUIRE(got.pending == m.pending);
-    if (m.pending == req::PENDING_RNR) REQUIRE(got.rnr_code == m.rnr);
+    if (m.pending == req::PENDING_RNR) REQUIRE(details.rnr_code == m.rnr);
     REQUIRE(got.timer == m.timer);
     REQUIRE(got.underrun == m.underrun);
     REQUIRE(got.local_valid == m.local);
     if (m.local) {
       REQUIRE(got.local_psn == psn(m.local_at));
-      REQUIRE(got.local_index == m.local_index);
+      REQUIRE(details.local_index == m.local_index);
     }
     if (m.local || m.fatal()) {
-      REQUIRE(got.status == m.status);
-      REQUIRE(got.vendor_status == m.vendor);
+      REQUIRE(details.status == m.status);
+      REQUIRE(details.vendor_status == m.vendor);
     }
   }
 };
@@ -370,6 +370,11 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
       }
       bench.settle();
       bench.check(qp);
+      // as of the last operation of the QP
+      if (choice == 10 || (choice >= 3 && expect_push)) {
+        const bool idle = m.acked == m.next;
+        CHECK(bench.row(qp).idle == idle);
+      }
       INFO("operation " << choice << " at " << p);
       CHECK(bench.pushed == (expect_push ? std::set<unsigned>{qp} : std::set<unsigned>{}));
     }

@@ -42,6 +42,7 @@ struct Qp {
   pkg::qp_state_e state = pkg::QPS_RTS;
   req::ack_horizon_t horizon{};
   req::ack_events_t events{};
+  req::ack_details_t details{};
   std::uint32_t next_psn = 0;
   unsigned epoch = 0, point = 0;
 };
@@ -126,7 +127,7 @@ struct Bench : Agent {
     records[walk_slot % kSlots].pack(dut->walk_record_i);
     q.horizon.pack(dut->walk_horizon_i);
     q.events.pack(dut->walk_events_i);
-    set(dut->walk_next_psn_i, q.next_psn);
+    q.details.pack(dut->walk_details_i);
     if (requeued) queue.push(Bits<pkg::qp_t_bits>(requeue_qp));
     requeued = false;
   }
@@ -204,7 +205,7 @@ struct Bench : Agent {
       pkg::retry_request_t r{};
       r.cause = cause;
       r.progressed = q.progressed || e.acked_psn != q.seen;
-      r.rnr_code = e.rnr_code;
+      r.rnr_code = q.details.rnr_code;
       r.qp = static_cast<decltype(r.qp)>(number);
       r.point.wqe_index = static_cast<std::uint16_t>(at.oldest);
       r.point.first_psn = at.psn;
@@ -311,11 +312,11 @@ struct Bench : Agent {
         continue;
       }
       const bool due = e.pending == req::PENDING_FATAL ||
-                       (e.local_valid && e.local_index == q.oldest);
+                       (e.local_valid && q.details.local_index == q.oldest);
       if (due && !q.failing && (!q.flushing || (!q.flushed && e.acked_psn == q.psn))) {
         q.failing = true;
-        q.status = e.status;
-        q.vendor = e.vendor_status;
+        q.status = q.details.status;
+        q.vendor = q.details.vendor_status;
         o.fails += !q.flushing;
         news();
         continue;
@@ -341,7 +342,7 @@ struct Bench : Agent {
         if (e.acked_psn != q.seen) moved = true;
         q.seen = e.acked_psn;
       } else if (q.state == pkg::QPS_SQD) {
-        if (!q.drained && e.acked_psn == q.next_psn && q.psn == q.next_psn &&
+        if (!q.drained && e.idle && q.psn == e.acked_psn &&
             !index_before(q.oldest, q.horizon.horizon)) {
           ++o.drains;
           q.drained = true;
@@ -402,7 +403,8 @@ TEST_CASE("visits in random situations follow the description") {
             static_cast<req::ack_pending_e>(random.chance(0.5) ? 0 : random.below(4));
         if (random.chance(0.01)) q.events.pending = req::PENDING_FATAL;
         q.events.local_valid = random.chance(0.04);
-        q.events.local_index = static_cast<std::uint16_t>(q.oldest + random.below(3));
+        q.details = random_payload<req::ack_details_t>(random);
+        q.details.local_index = static_cast<std::uint16_t>(q.oldest + random.below(3));
         q.events.timer = random.chance(0.1);
         q.events.underrun = random.chance(0.1);
       } else {
