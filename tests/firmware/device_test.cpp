@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Boot; what is checked for every command; NOP, QUERY_DEVICE, functions, protection domains.
+#include "guid.hpp"
+#include "rig.hpp"
+
+using namespace roci::test;
+namespace hwif = roci::hwif;
+namespace fw = roci::fw;
+
+namespace {
+
+hwif::CtxCsr csr(const FakeHardware& hw) { return hw.row<hwif::CtxCsr>(CtxColumn::CSR, 0); }
+
+}  // namespace
+
+TEST_CASE("boot tells READY, and the port has its addresses") {
+  Rig rig;
+  using C = hwif::CtxCsr;
+  REQUIRE(csr(rig.hw).get<C::state>() == hwif::FirmwareState::READY);
+  REQUIRE(csr(rig.hw).get<C::fault>() == hwif::FirmwareFault::NONE);
+  REQUIRE(csr(rig.hw).get<C::firmware_hash>() == hwif::HWIF_HASH);
+  REQUIRE(rig.hw.context(CtxColumn::PORT, 0, 0) == 0x020000000001);
+  // fe80::ff:fe00:1, EUI-64 of 02:00:00:00:00:01 (RFC 4291 appendix A)
+  REQUIRE(rig.hw.context(CtxColumn::GID, 0, 1) == 0xfe80000000000000);
+  REQUIRE(rig.hw.context(CtxColumn::GID, 0, 0) == 0x000000fffe000001);
+  REQUIRE(rig.hw.context(CtxColumn::GID, 0, 2) == 1);
+  REQUIRE(rig.hw.context(CtxColumn::GID, 1, 2) == 0);
+  REQUIRE(rig.hw.context(CtxColumn::TUNING, 0, 0) == 18);
+  for (unsigned n = 0; n < fw::QPS; ++n) REQUIRE(rig.hw.qp_state(n) == QpState::RESET);
+}
+
+TEST_CASE("boot refuses another configuration and a bus without answer") {
+  for (unsigned n = 0; n < 4; ++n) {
+    FakeHardware hw;
+    hw.config[n] ^= 1;
+    fw::state = fw::State{};
+    REQUIRE_FALSE(fw::boot());
+    REQUIRE(csr(hw).get<hwif::CtxCsr::state>() == hwif::FirmwareState::FAILED);
+    REQUIRE(csr(hw).get<hwif::CtxCsr::fault>() == hwif::FirmwareFault::CONFIG);
+  }
+  FakeHardware hw;
+  hw.deaf_column = static_cast<int>(CtxColumn::GID);
+  fw::state = fw::State{};
+  REQUIRE_FALSE(fw::boot());
+  REQUIRE(csr(hw).get<hwif::CtxCsr::fault>() == hwif::FirmwareFault::CONTEXT_BUS);
+}
+
+TEST_CASE("a context bus that stops answering stops the firmware") {
+  Rig rig;
+  rig.hw.deaf_column = static_cast<int>(CtxColumn::CQ);
+  const auto eq = rig.make<admin::CreateEq>(1, 0u, Rig::eq_params());
+  rig.hw.post(1, rig.command<admin::CreateCq>(0, Rig::cq_params(eq)));
+  rig.hw.tick();
+  REQUIRE_FALSE(fw::step());
+  REQUIRE(csr(rig.hw).get<hwif::CtxCsr::fault>() == hwif::FirmwareFault::CONTEXT_BUS);
+}
+
+TEST_CASE("an image that is started again cleans up after the one before") {
+  Rig rig;
+  const Objects old = Objects::make(rig, 2);
+  bring(rig, 2, old.qp, QpState::RTS);
+  const auto mr = rig.make<admin::CreateMr>(2, old.pd, Rig::mr_params());
+  // held, started: the state of the firmware is gone, hardware keeps its tables
+  rig.hw.set_context(CtxColumn::CSR, 0, 5,
+                     static_cast<std::uint64_t>(hwif::FirmwareState::BOOTING));
+  fw::state = fw::State{};
+  rig.hw.self_ticking = true;
+  REQUIRE(fw::boot());
+  rig.hw.self_ticking = false;
+  REQUIRE(rig.hw.qp_state(old.qp % fw::QPS) == QpState::RESET);
+  using D = hwif::CtxQpDb;
+  const auto bell = rig.hw.row<D>(CtxColumn::QP_DB, old.qp % fw::QPS);
+  REQUIRE_FALSE(bell.get<D::takes_send>());
+  REQUIRE_FALSE(bell.get<D::takes_receive>());
+  using M = hwif::MptEntry;
+  REQUIRE(rig.hw.row<M>(CtxColumn::MPT, mr).get<M::state>() == hwif::MrState::INVALID);
+  REQUIRE_FALSE(rig.hw.row<hwif::CtxCq>(CtxColumn::CQ, old.cq).get<hwif::CtxCq::valid>());
+  REQUIRE_FALSE(rig.hw.row<hwif::CtxEq>(CtxColumn::EQ, old.eq).get<hwif::CtxEq::valid>());
+  // every host has to begin afresh
+  rig.steps(400);
+  REQUIRE(rig.hw.enabled() == 0);
+  REQUIRE(rig.hw.resetting() == 0);
+  for (unsigned fn = 0; fn < fw::FNS; ++fn) rig.hw.enable(fn);
+  const Objects now = Objects::make(rig, 2);
+  REQUIRE(now.qp % fw::QPS == old.qp % fw::QPS);
+  REQUIRE(now.qp != old.qp);                        // another incarnation
+}
+
+TEST_CASE("every command is checked before its handler sees it") {
+  Rig rig;
+  using A = hwif::AdminCommand;
+  // opcodes: unknown ones, and those of features that this build does not have
+  for (unsigned opcode = 0; opcode < 256; ++opcode) {
+    Command c = rig.command<admin::Nop>();
+    c.command.set<A::opcode>(static_cast<AdminOpcode>(opcode));
+    const Answer answer = rig.run(1, c);
+    switch (static_cast<AdminOpcode>(opcode)) {
+      case AdminOpcode::NOP: REQUIRE(answer.ok()); break;
+      case AdminOpcode::CREATE_FRMR:
+      case AdminOpcode::CREATE_MW:
+      case AdminOpcode::DESTROY_MW:
+      case AdminOpcode::RESIZE_CQ:
+      case AdminOpcode::MODIFY_SRQ:
+      case AdminOpcode::ATTACH_MULTICAST:
+      case AdminOpcode::DETACH_MULTICAST:
+        REQUIRE(answer.status == AdminStatus::UNSUPPORTED);
+        break;
+      default: {
+        INFO("opcode " << opcode);
+        const bool known = std::string(to_string(static_cast<AdminOpcode>(opcode))) != "?";
+        REQUIRE((answer.status == AdminStatus::UNSUPPORTED) == !known);
+        REQUIRE((known || answer.field == AdminField::OPCODE));
+        break;
+      }
+    }
+  }
+  // management commands from others
+  for (const AdminOpcode opcode :
+       {AdminOpcode::SET_FUNCTION, AdminOpcode::QUERY_FUNCTION, AdminOpcode::FUNCTION_RESET,
+        AdminOpcode::SET_GID, AdminOpcode::DEL_GID, AdminOpcode::SET_PKEY,
+        AdminOpcode::MODIFY_PORT}) {
+    Command c = rig.command<admin::Nop>();
+    c.command.set<A::opcode>(opcode);
+    rig.refused<admin::Nop>(1, c, AdminStatus::NOT_PERMITTED);
+  }
+  // lengths
+  const Objects o = Objects::make(rig, 1);
+  Command c = rig.modify_command(o.qp, TO_INIT, Rig::attributes());
+  for (const std::uint32_t bad : {0u, 120u, 136u, 1u, 0xffffffffu}) {
+    Command d = c;
+    d.command.set<A::input_length>(bad);
+    const Answer answer =
+        rig.refused<admin::ModifyQp>(1, d, AdminStatus::BAD_LENGTH, AdminField::INPUT_LENGTH);
+    REQUIRE(answer.detail == 128);
+  }
+  Command unreadable = c;
+  unreadable.input_unreadable = true;
+  rig.refused<admin::ModifyQp>(1, unreadable, AdminStatus::BAD_ADDRESS,
+                               AdminField::INPUT_ADDRESS);
+  Command misaligned = c;
+  misaligned.command.set<A::input_address>(0x1004);
+  rig.refused<admin::ModifyQp>(1, misaligned, AdminStatus::INVALID, AdminField::INPUT_ADDRESS);
+  Command nop = rig.command<admin::Nop>();
+  nop.command.set<A::input_length>(8);
+  rig.refused<admin::Nop>(1, nop, AdminStatus::BAD_LENGTH, AdminField::INPUT_LENGTH);
+  nop = rig.command<admin::Nop>();
+  nop.command.set<A::output_length>(8);
+  rig.refused<admin::Nop>(1, nop, AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH);
+  Command query = rig.command<admin::QueryDevice>();
+  for (const std::uint32_t bad : {0u, 120u, 136u}) {
+    query.command.set<A::output_length>(bad);
+    rig.refused<admin::QueryDevice>(1, query, AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH);
+  }
+  query = rig.command<admin::QueryDevice>();
+  query.command.set<A::output_address>(OUTPUT_ADDRESS + 4);
+  rig.refused<admin::QueryDevice>(1, query, AdminStatus::INVALID, AdminField::OUTPUT_ADDRESS);
+  Command gids = rig.command<admin::QueryGid>();
+  for (const std::uint32_t bad : {0u, 8u, 40u}) {
+    gids.command.set<A::output_length>(bad);
+    rig.refused<admin::QueryGid>(1, gids, AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH);
+  }
+  // an output that cannot be written
+  rig.hw.unwritable.insert(1);
+  rig.refused<admin::QueryDevice>(1, rig.command<admin::QueryDevice>(), AdminStatus::BAD_ADDRESS,
+                                  AdminField::OUTPUT_ADDRESS);
+  rig.hw.unwritable.clear();
+  REQUIRE(rig.run<admin::QueryDevice>(1).ok());
+}
+
+TEST_CASE("QUERY_DEVICE tells what the function may use") {
+  Rig rig;
+  using Q = hwif::QueryDeviceOutput;
+  REQUIRE(rig.run<admin::QueryDevice>(0).ok());
+  Q q = rig.output<Q>(0);
+  const roci::hwif::ByteArray<8> guid = {{0x00, 0, 0, 0xff, 0xfe, 0, 0, 1}};
+  REQUIRE(q.get<Q::node_guid>() == guid);
+  REQUIRE(q.get<Q::system_image_guid>() == guid);
+  REQUIRE(q.get<Q::firmware_hash>() == hwif::HWIF_HASH);
+  REQUIRE(q.get<Q::privileged>());
+  REQUIRE(q.get<Q::max_qps>() == fw::QPS);
+  REQUIRE(q.get<Q::max_cqs>() == fw::CQS);
+  REQUIRE(q.get<Q::max_eqs>() == fw::EQS);
+  REQUIRE(q.get<Q::max_srqs>() == fw::SRQS);
+  REQUIRE(q.get<Q::max_mrs>() == fw::MRS - 1);
+  REQUIRE(q.get<Q::max_mws>() == 0);
+  REQUIRE(q.get<Q::max_pds>() == fw::PDS);
+  REQUIRE(q.get<Q::max_multicast_attach>() == 0);
+  REQUIRE(q.get<Q::max_total_responder_depth>() == 1u << fw::REPLAY_BITS);
+  REQUIRE(q.get<Q::max_in_flight>() == (fw::IS_WIDE ? 512u : 8u));
+  // quotas and privileges of another function
+  using S = hwif::FunctionSettings;
+  S s{};
+  s.set<S::privileged>(true);
+  s.set<S::quota_qps>(3);
+  s.set<S::quota_cqs>(5);
+  s.set<S::quota_srqs>(2);
+  s.set<S::quota_mrs>(7);
+  REQUIRE(rig.run<admin::SetFunction>(0, 4, s).ok());
+  REQUIRE(rig.run<admin::QueryDevice>(4).ok());
+  q = rig.output<Q>(4);
+  REQUIRE(q.get<Q::privileged>());
+  REQUIRE(q.get<Q::max_qps>() == 3);
+  REQUIRE(q.get<Q::max_cqs>() == 5);
+  REQUIRE(q.get<Q::max_srqs>() == 2);
+  REQUIRE(q.get<Q::max_mrs>() == 7);
+  REQUIRE(rig.run<admin::QueryDevice>(5).ok());
+  REQUIRE_FALSE(rig.output<Q>(5).get<Q::privileged>());
+  rig.refused<admin::SetFunction>(0, fw::FNS, s, AdminStatus::INVALID, AdminField::OBJECT);
+}
+
+TEST_CASE("quotas hold and QUERY_FUNCTION counts") {
+  Rig rig;
+  using S = hwif::FunctionSettings;
+  using Q = hwif::QueryFunctionOutput;
+  S s{};
+  s.set<S::quota_qps>(2);
+  s.set<S::quota_cqs>(3);
+  s.set<S::quota_srqs>(1);
+  s.set<S::quota_mrs>(2);
+  REQUIRE(rig.run<admin::SetFunction>(0, 1, s).ok());
+  const Objects o = Objects::make(rig, 1);               // 1 QP, 2 CQs
+  rig.make<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq));
+  rig.refused<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq), AdminStatus::NO_RESOURCES);
+  rig.make<admin::CreateCq>(1, 0u, Rig::cq_params(o.eq));
+  rig.refused<admin::CreateCq>(1, 0u, Rig::cq_params(o.eq), AdminStatus::NO_RESOURCES);
+  rig.make<admin::CreateSrq>(1, o.pd, Rig::srq_params());
+  rig.refused<admin::CreateSrq>(1, o.pd, Rig::srq_params(), AdminStatus::NO_RESOURCES);
+  const auto mr = rig.make<admin::CreateMr>(1, o.pd, Rig::mr_params());
+  rig.make<admin::CreateMr>(1, o.pd, Rig::mr_params());
+  rig.refused<admin::CreateMr>(1, o.pd, Rig::mr_params(), AdminStatus::NO_RESOURCES);
+  REQUIRE(rig.run<admin::QueryFunction>(0, 1).ok());
+  const Q q = rig.output<Q>(0);
+  REQUIRE(q.get<Q::qps>() == 2);
+  REQUIRE(q.get<Q::cqs>() == 3);
+  REQUIRE(q.get<Q::srqs>() == 1);
+  REQUIRE(q.get<Q::mrs>() == 2);
+  REQUIRE(q.get<Q::pds>() == 1);
+  REQUIRE(q.get<Q::eqs>() == 1);
+  REQUIRE(q.get<Q::in_use>());
+  REQUIRE_FALSE(q.get<Q::resetting>());
+  REQUIRE(q.get<Q::settings>().get<S::quota_qps>() == 2);
+  REQUIRE(q.get<Q::settings>().get<S::quota_mrs>() == 2);
+  // others are not limited by it, and room comes back
+  Objects::make(rig, 2);
+  rig.make<admin::DestroyMr>(1, mr);
+  rig.make<admin::CreateMr>(1, o.pd, Rig::mr_params());
+  rig.refused<admin::QueryFunction>(0, rig.command<admin::QueryFunction>(fw::FNS),
+                                    AdminStatus::INVALID, AdminField::OBJECT);
+}
+
+TEST_CASE("protection domains: owner, users, exhaustion, reuse") {
+  Rig rig;
+  const auto pd = rig.make<admin::CreatePd>(1);
+  const Command destroy = rig.command<admin::DestroyPd>(pd);
+  rig.refused<admin::DestroyPd>(2, destroy, AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  for (const std::uint32_t bad : {pd + 1, fw::PDS, 0xffffffffu}) {
+    rig.refused<admin::DestroyPd>(1, rig.command<admin::DestroyPd>(bad), AdminStatus::NOT_FOUND,
+                                  AdminField::OBJECT);
+  }
+  const auto mr = rig.make<admin::CreateMr>(1, pd, Rig::mr_params());
+  rig.refused<admin::DestroyPd>(1, destroy, AdminStatus::BUSY, AdminField::OBJECT);
+  rig.make<admin::DestroyMr>(1, mr);
+  REQUIRE(rig.run(1, destroy).ok());
+  rig.refused<admin::DestroyPd>(1, destroy, AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  std::set<std::uint32_t> all;
+  for (unsigned n = 0; n < fw::PDS; ++n) {
+    REQUIRE(all.insert(rig.make<admin::CreatePd>(1 + n % 3)).second);
+  }
+  rig.refused<admin::CreatePd>(1, rig.command<admin::CreatePd>(), AdminStatus::NO_RESOURCES);
+  REQUIRE(rig.run<admin::DestroyPd>(1 + 4 % 3, *all.begin()).status != AdminStatus::INVALID);
+  for (const auto n : all) {
+    for (unsigned fn = 1; fn <= 3; ++fn) rig.run<admin::DestroyPd>(fn, n);
+  }
+  for (unsigned n = 0; n < fw::PDS; ++n) rig.make<admin::CreatePd>(5);
+}
+
+TEST_CASE("outputs of several functions do not meet") {
+  Rig rig;
+  rig.hw.copy_steps = 7;
+  for (unsigned fn = 0; fn < fw::FNS; ++fn) rig.hw.post(fn, rig.command<admin::QueryDevice>());
+  rig.steps(40 * fw::FNS);
+  for (unsigned fn = 0; fn < fw::FNS; ++fn) {
+    Answer answer{};
+    INFO("function " << fn);
+    REQUIRE(rig.take(fn, answer));
+    REQUIRE(answer.ok());
+    using Q = hwif::QueryDeviceOutput;
+    REQUIRE(rig.output<Q>(fn).get<Q::privileged>() == (fn == 0));
+  }
+}
