@@ -71,6 +71,7 @@ module roci_control #(
   output roci_pkg::event_t                  cpu_event_o,
   input  wire roci_pkg::fence_busy_t [UNITS-1:0] fence_busy_i,   // without those in here
   output roci_pkg::fence_busy_t             fence_busy_o,        // of those in here
+  output logic                              commands_o,          // admin commands are under way
 
   // address answers, client 0 TX, 1 RX
   input  wire [1:0]                         xlat_valid_i,
@@ -233,6 +234,17 @@ module roci_control #(
     assert (raise_ready || rst_i)
     else $error("roci_control: an event's interrupt was not accepted");
   end
+
+  // commands that were fetched and have not been answered, functions in reset
+  logic [7:0] commands_q;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      commands_q <= '0;
+    end else begin
+      commands_q <= commands_q + 8'(fetch_valid && fetch_ready) - 8'(cpu_count.admin_commands);
+    end
+  end
+  assign commands_o = commands_q != '0 || fetch_valid || fn_disabled_o != '0;
 
   // ---------------------------------------------------------------------------------- context
   logic state_ready, mr_ready, mtt_ready, timer_ready;

@@ -466,6 +466,7 @@ module roci_top #(
   );
 
   // -------------------------------------------------------------------------------------- control
+  logic commands;
   logic [127:0] pulse;
   logic [5:0][13:0] amount;
 
@@ -489,7 +490,7 @@ module roci_top #(
     .cpu_event_ready_i(event_ready[4]), .cpu_event_o(events[4]),
     .fence_busy_i({fetch_busy, packetizer_busy, ack_busy, retry_busy, transmit_busy,
                    receive_busy, responder_busy, rq_busy, cq_busy, eq_busy}),
-    .fence_busy_o(control_busy),
+    .fence_busy_o(control_busy), .commands_o(commands),
     .xlat_valid_i(xlat_valid), .xlat_ready_o(xlat_ready), .xlat_i(xlat),
     .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(answer),
     .ack_state_i(ack_state), .sent_i(sent),
@@ -573,7 +574,7 @@ module roci_top #(
   end
 
   always_ff @(posedge clk_i) begin
-    active_o <= !rst_i && (!ready_o || pop_valid || doorbell_valid
+    active_o <= !rst_i && (!ready_o || pop_valid || doorbell_valid || commands
                            || (fetch_busy | packetizer_busy | ack_busy | retry_busy | transmit_busy
                                | receive_busy | responder_busy | rq_busy | cq_busy | eq_busy
                                | control_busy) != '0);

@@ -51,7 +51,7 @@ class Nic {
   uint64_t simulated_cycles() const { return simulated_; }
 
   /// Nothing is under way at the NIC's boundary or inside, since `rest_cycles`.
-  bool at_rest() const { return quiet_ >= config_.rest_cycles; }
+  bool at_rest() const { return quiet_ >= config_.rest_cycles && accesses_.empty(); }
   /// At rest: ticks of 4.096 µs until its next timer acts; nothing if none runs.
   std::optional<uint32_t> ticks_to_expiry() const;
   /// At rest: lets `ticks` of 4.096 µs pass at once.

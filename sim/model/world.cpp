@@ -48,13 +48,18 @@ std::optional<unsigned> WorldNic::attach(InprocMemory& memory,
     if (memories_.owners.contains(function)) continue;
     // a function that is still being reset for its last client is not free yet
     Status::Value status{};
-    status.from_word(bar_read(function, Status::ADDRESS));
+    status = Status::Value::from_word(bar_read(function, Status::ADDRESS));
     if (status.template get<Status::Value::state>() == hwif::AdminState::RESETTING) continue;
     memories_.owners[function] = &memory;
     interrupts_[function] = std::move(interrupt);
     return function;
   }
   return std::nullopt;
+}
+
+void WorldNic::attach_management(InprocMemory& memory, std::function<void(unsigned)> interrupt) {
+  memories_.owners[0] = &memory;
+  interrupts_[0] = std::move(interrupt);
 }
 
 void WorldNic::detach(unsigned function) {
@@ -144,7 +149,7 @@ World::World(const WorldConfig& config) : config_(config) {
                                  " does not come up");
       }
       run(1000);
-      firmware.from_word(nic->bar_read(0, Firmware::ADDRESS));
+      firmware = Firmware::Value::from_word(nic->bar_read(0, Firmware::ADDRESS));
     } while (firmware.template get<Firmware::Value::state>() != hwif::FirmwareState::READY);
   }
 }
@@ -181,11 +186,19 @@ void World::run(uint64_t cycles) {
       if (config_.skip_time && !skip_to_timer()) return;
     }
     const uint64_t now = std::min(left, quantum_);
+    advance(now);
+    left -= now;
+  }
+}
+
+void World::advance(uint64_t cycles) {
+  while (cycles != 0) {
+    const uint64_t now = std::min(cycles, quantum_);
     for (auto& nic : nics_) {
       for (uint64_t n = 0; n < now; ++n) nic->nic().step();
     }
     fabric_->advance_to(fabric_->cycle() + now);
-    left -= now;
+    cycles -= now;
   }
 }
 

@@ -39,6 +39,8 @@ class WorldNic final : public InprocNic {
   std::optional<unsigned> attach(InprocMemory& memory,
                                  std::function<void(unsigned)> interrupt) override;
   void detach(unsigned function) override;
+  /// Takes function 0, the management function, which attach() gives to nobody; detach(0) ends it.
+  void attach_management(InprocMemory& memory, std::function<void(unsigned)> interrupt);
   uint64_t bar_read(unsigned function, uint32_t offset) override;
   void bar_write(unsigned function, uint32_t offset, uint64_t value) override;
   void step(uint64_t cycles) override;
@@ -92,6 +94,8 @@ class World {
 
  private:
   bool at_rest() const;
+  // `cycles` cycles, at rest or not.
+  void advance(uint64_t cycles);
   // At rest: lets time pass at once up to the next timer. False if none runs.
   bool skip_to_timer();
 
