@@ -61,6 +61,9 @@ class Cq {
   Context& context() noexcept { return context_; }
   /// Number, with incarnation.
   uint32_t number() const noexcept { return number_; }
+  /// What its user wants to find again from an event.
+  void set_owner(void* owner) noexcept { owner_ = owner; }
+  void* owner() const noexcept { return owner_; }
   /// Entries it has room for.
   unsigned entries() const noexcept { return (ring_mask_ + 1) / 2; }
 
@@ -121,6 +124,7 @@ class Cq {
   std::vector<Qp*> recv_qps_;
   std::atomic<uint32_t> completion_events_{0};
   std::atomic<uint32_t> async_events_{0};
+  void* owner_ = nullptr;
   bool alive_ = false;
 };
 

@@ -61,7 +61,11 @@ class Qp {
 
   Context& context() noexcept { return pd_.context(); }
   Pd& pd() noexcept { return pd_; }
+  /// Number, with incarnation.
   uint32_t number() const noexcept { return number_; }
+  /// What its user wants to find again from an event.
+  void set_owner(void* owner) noexcept { owner_ = owner; }
+  void* owner() const noexcept { return owner_; }
   ibv_qp_state state() const noexcept { return state_; }
   /// The sizes it has.
   const ibv_qp_cap& cap() const noexcept { return cap_; }
@@ -171,6 +175,7 @@ class Qp {
   DmaBuffer sq_buffer_;
   DmaBuffer rq_buffer_;
   std::atomic<uint32_t> async_events_{0};
+  void* owner_ = nullptr;
   bool alive_ = false;
 };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// The devices that programs see.
+#pragma once
+
+#include <roci/simulator.hpp>
+
+#include <infiniband/verbs.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace roci::preload {
+
+/// One of our NICs as programs see it. Lives for ever: programs keep pointers.
+struct DeviceEntry {
+  ibv_device device;
+  /// Where newer libraries look for fields of their own; zero.
+  char tail[1024];
+  NicInfo nic;
+  /// Number in the name of the (pretended) character device.
+  unsigned uverbs;
+};
+
+/// Our devices now: those of ROCI_SIM that answer, filtered by ROCI_DEVICES.
+std::vector<DeviceEntry*> our_devices();
+
+/// The entry behind a device, or nullptr if it is somebody else's.
+DeviceEntry* entry_of(ibv_device* device) noexcept;
+
+}  // namespace roci::preload
