@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+#include "nicsim/report.hpp"
+
+#include <roci/error.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <stdexcept>
+
+namespace roci::sim {
+namespace {
+
+unsigned long long wide(uint64_t value) { return value; }
+
+// Length of the UTF-8 sequence at `at`, 0 if it is none.
+size_t utf8_length(const std::string& text, size_t at) {
+  const auto first = static_cast<uint8_t>(text[at]);
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : (first & 0xf0) == 0xe0        ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((static_cast<uint8_t>(text[at + i]) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+template <class List, class Print>
+std::string joined(const List& list, Print print) {
+  std::string out;
+  for (const auto& element : list) {
+    if (!out.empty()) out += ",";
+    out += print(element);
+  }
+  return out;
+}
+
+std::string to_json(const NicResult& nic) {
+  const auto counters = joined(nic.counters, [](const auto& counter) {
+    return json_string(counter.first) + ":" + std::to_string(counter.second);
+  });
+  const LatencySummary& l = nic.post_to_cqe_ns;
+  return "{\"counters\":{" + counters + "},\"post_to_cqe_ns\":" +
+         format("{\"min\":%llu,\"median\":%llu,\"max\":%llu,\"count\":%llu}}", wide(l.min),
+                wide(l.median), wide(l.max), wide(l.count));
+}
+
+std::string to_json(const LinkCounters& link) {
+  return format(
+      "{\"frames\":%llu,\"dropped\":%llu,\"duplicated\":%llu,\"reordered\":%llu,\"corrupted\":%llu}",
+      wide(link.frames), wide(link.dropped), wide(link.duplicated), wide(link.reordered),
+      wide(link.corrupted));
+}
+
+}  // namespace
+
+std::string json_string(const std::string& text) {
+  std::string out = "\"";
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text, at);
+    const char c = text[at];
+    if (length == 0) {
+      out += "\\ufffd";
+      ++at;
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<uint8_t>(c) < 0x20) {
+      out += format("\\u%04x", static_cast<unsigned>(c));
+    } else {
+      out.append(text, at, length);
+    }
+    at += length;
+  }
+  return out + "\"";
+}
+
+std::string to_json(const RunReport& report) {
+  const auto programs = joined(report.programs, [](const ProgramResult& program) {
+    return "{\"argv\":[" + joined(program.argv, json_string) +
+           "],\"exit\":" + std::to_string(program.exit) + "}";
+  });
+  const auto nics = joined(report.nics, [](const NicResult& nic) { return to_json(nic); });
+  const auto links = joined(report.links, [](const LinkCounters& link) { return to_json(link); });
+  return format("{\"seed\":%llu,\"simulated_ns\":%llu,\"cycles\":%llu,\"wall_s\":%.3f,",
+                wide(report.seed), wide(report.simulated_ns), wide(report.cycles), report.wall_s) +
+         "\"programs\":[" + programs + "],\"nics\":[" + nics + "],\"links\":[" + links + "]}\n";
+}
+
+std::string to_json(const std::vector<FrameFate>& frames) {
+  const auto accepted = static_cast<uint64_t>(
+      std::count_if(frames.begin(), frames.end(), [](const auto& f) { return f.accepted; }));
+  uint64_t index = 0;
+  const auto list = joined(frames, [&](const FrameFate& frame) {
+    return format("{\"index\":%llu,\"fate\":\"%s\",\"counter\":", wide(index++),
+                  frame.accepted ? "accepted" : "dropped") +
+           (frame.counter.empty() ? "null" : json_string(frame.counter)) +
+           ",\"reason\":" + json_string(frame.reason) + "}";
+  });
+  return format("{\"accepted\":%llu,\"dropped\":%llu,", wide(accepted),
+                wide(frames.size() - accepted)) +
+         "\"frames\":[" + list + "]}\n";
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw std::runtime_error(path + " cannot be written: " + errno_text(errno));
+}
+
+}  // namespace roci::sim

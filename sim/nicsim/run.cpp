@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+#include "nicsim/run.hpp"
+
+#include <roci/error.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+
+#include "capture/fabric_capture.hpp"
+#include "model/world.hpp"
+#include "nicsim/latency.hpp"
+#include "nicsim/management.hpp"
+#include "nicsim/report.hpp"
+#include "nicsim/session.hpp"
+#include "server/server.hpp"
+
+namespace roci::sim {
+namespace {
+
+// Between two looks at the sockets; a look costs less than a simulated cycle.
+constexpr uint64_t kQuantum = 128;
+
+class WorldSimulation final : public Simulation {
+ public:
+  explicit WorldSimulation(World& world) : world_(world) {}
+  bool frozen() const override { return world_.frozen(); }
+  void run() override {
+    const std::lock_guard lock(world_.mutex());
+    world_.run(kQuantum);
+  }
+
+ private:
+  World& world_;
+};
+
+// A folder of its own for the sockets of `run`, gone in the end.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    const char* runtime = getenv("XDG_RUNTIME_DIR");
+    const char* temporary = getenv("TMPDIR");
+    std::string base = "/tmp";
+    for (const char* place : {temporary, runtime}) {
+      if (place != nullptr && access(place, W_OK | X_OK) == 0) base = place;
+    }
+    path_ = base + "/nicsim-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) {
+      fail(errno, "no folder for sockets in %s: %s", base.c_str(), errno_text(errno).c_str());
+    }
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+WorldConfig world_config(const Options& options) {
+  WorldConfig config;
+  config.nics = options.nics;
+  config.chip = options.config;
+  config.fabric = options.fabric();
+  config.memory = options.memory();
+  config.seed = options.seed;
+  config.skip_time = options.skip_time;
+  return config;
+}
+
+// For a POSIX shell.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+Environment environment_of(const std::string& folder) {
+  Environment out{{"ROCI_SIM", folder}};
+  std::string preload = find_preload_library();
+  if (preload.empty()) {
+    say("libroci-preload.so is not near nicsim: stock programs will see no device");
+    return out;
+  }
+  const char* before = getenv("LD_PRELOAD");
+  if (before != nullptr && *before != 0) preload += std::string(":") + before;
+  out.emplace_back("LD_PRELOAD", preload);
+  return out;
+}
+
+std::vector<uint64_t> to_ns(std::vector<uint64_t> samples, unsigned ns_per_cycle) {
+  for (uint64_t& sample : samples) sample *= ns_per_cycle;
+  return samples;
+}
+
+void watch(World& world, std::vector<LatencyMeter>& meters, std::vector<ServedNic>& served) {
+  for (unsigned i = 0; i < world.size(); ++i) {
+    LatencyMeter& meter = meters[i];
+    Nic& nic = world.nic(i).nic();
+    nic.memory().set_observer([&meter, &nic](const MemoryAccess& access) {
+      if (access.write && access.ok) meter.stored(access.function, access.data, nic.cycle());
+    });
+    served[i].on_write = [&meter, &nic](unsigned function, uint32_t offset, uint64_t value) {
+      meter.written(function, offset, value, nic.cycle());
+    };
+  }
+}
+
+}  // namespace
+
+void say(const std::string& text) { std::fprintf(stderr, "nicsim: %s\n", text.c_str()); }
+
+int run(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const bool serves = options.command == Command::serve;
+  // before minutes of simulation: what cannot work
+  std::optional<PrivateFolder> own;
+  std::string folder = options.folder;
+  if (!serves) {
+    folder = own.emplace().path();
+  } else {
+    if (folder.empty()) folder = default_folder();
+    prepare_folder(folder);
+    folder = std::filesystem::absolute(folder);
+  }
+  if (!options.report.empty()) write_file(options.report, "");
+
+  say("seed " + std::to_string(options.seed));
+  World world(world_config(options));
+  std::vector<ServedNic> nics;
+  for (unsigned i = 0; i < world.size(); ++i) {
+    set_up_port(world, i);
+    nics.push_back(describe(world, i));
+  }
+  std::vector<LatencyMeter> meters(world.size());
+  watch(world, meters, nics);
+  std::optional<FabricCapture> capture;
+  if (!options.pcap.empty()) {
+    // a lone NIC has a port without a NIC at the other end
+    std::vector<std::string> names;
+    for (size_t i = 0; i < world.fabric().ports(); ++i) names.push_back("roci" + std::to_string(i));
+    capture.emplace(world.fabric(), options.pcap, names, options.ns_per_cycle());
+  }
+
+  int status = 0;
+  RunReport report;
+  {
+    Server server(std::move(nics), {folder, say});
+    WorldSimulation simulation(world);
+    Session session(server, simulation, say);
+    const Environment environment = environment_of(folder);
+    const uint64_t begin = world.cycle();
+    if (serves) {
+      for (const auto& [name, value] : environment) {
+        std::printf("export %s=%s\n", name.c_str(), quoted(value).c_str());
+      }
+      std::fflush(stdout);
+      say("ready");
+      session.serve();
+    } else {
+      status = options.pair ? session.run_pair(options.program, environment)
+                            : session.run(options.program, environment);
+    }
+    report.cycles = world.cycle() - begin;
+    report.programs = session.results();
+  }
+  if (capture) capture->finish();
+
+  report.seed = options.seed;
+  report.simulated_ns = report.cycles * options.ns_per_cycle();
+  std::vector<uint64_t> all;
+  for (unsigned i = 0; i < world.size(); ++i) {
+    const auto samples = to_ns(meters[i].samples(), options.ns_per_cycle());
+    all.insert(all.end(), samples.begin(), samples.end());
+    if (!options.report.empty()) {
+      report.nics.push_back({read_counters(world.nic(i)), summarise(samples)});
+    }
+  }
+  for (size_t i = 0; i < world.fabric().links(); ++i) {
+    report.links.push_back(world.fabric().link_counters(i));
+  }
+  report.wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!options.report.empty()) write_file(options.report, to_json(report));
+  const LatencySummary total = summarise(std::move(all));
+  if (total.count != 0) {
+    say("simulated latency " + std::to_string(total.median) +
+        " ns, doorbell to completion, median of " + std::to_string(total.count));
+  } else {
+    say("simulated time " + std::to_string(report.simulated_ns) + " ns, no completions");
+  }
+  return status;
+}
+
+}  // namespace roci::sim
