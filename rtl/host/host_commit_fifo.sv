@@ -20,6 +20,7 @@
 module host_commit_fifo #(
   parameter int unsigned WIDTH = 8,          // bits of an entry
   parameter int unsigned DEPTH = 256,        // entries and held places
+  parameter string STYLE = "block",                     // memory of the entries
   parameter int unsigned RESERVE_CQ = DEPTH / 8,        // kept for completions of level 1
   parameter int unsigned RESERVE_EQ = DEPTH / 32 + 1,   // kept for level 2
   parameter int unsigned RESERVE_CPU = DEPTH / 64 + 1   // kept for level 3
@@ -113,7 +114,7 @@ module host_commit_fifo #(
     end
   end
 
-  common_fifo #(.WIDTH($bits(entry_t)), .DEPTH(DEPTH)) u_entries (
+  common_fifo #(.WIDTH($bits(entry_t)), .DEPTH(DEPTH), .STYLE(STYLE)) u_entries (
     .clk_i, .rst_i,
     .in_valid_i(push_valid_i), .in_ready_o(fifo_ready), .in_i(in),
     .out_valid_o(head_valid), .out_ready_i(pop), .out_o(head_bits), .usage_o(stored)

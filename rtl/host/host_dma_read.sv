@@ -70,7 +70,14 @@ module host_dma_read #(
   localparam int unsigned BEAT_BITS = $clog2(BURST_BEATS);
   localparam int unsigned ID_BITS = $clog2(READS);
   localparam int unsigned CLIENT_BITS = $clog2(CLIENTS);
-  localparam int unsigned PTR_BITS = 17;       // no ring has 64 K words
+  localparam int unsigned PTR_BITS = $clog2(largest_ring() / roci_pkg::DATA_BYTES) + 1;
+
+  function automatic int unsigned largest_ring();
+    largest_ring = 0;
+    for (int unsigned c = 0; c < CLIENTS; c++) begin
+      if (LANDING_BYTES[c] > largest_ring) largest_ring = LANDING_BYTES[c];
+    end
+  endfunction
 
   typedef logic [ID_BITS-1:0] id_t;
 

@@ -9,7 +9,8 @@
 `default_nettype none
 
 module commit_fifo_proof #(
-  parameter int unsigned DEPTH = 8
+  parameter int unsigned DEPTH = 8,
+  parameter bit SYNC = 1'b0            // memory of the entries: 1 block RAM, 0 LUT RAM
 ) (
   input wire       clk_i,
   input wire       rst_i,
@@ -32,7 +33,9 @@ module commit_fifo_proof #(
   logic cqe_room, out_valid, out_write, out_failed;
   logic [WIDTH-1:0] out;
 
-  host_commit_fifo #(.WIDTH(WIDTH), .DEPTH(DEPTH)) u_dut (
+  host_commit_fifo #(
+    .WIDTH(WIDTH), .DEPTH(DEPTH), .STYLE(SYNC ? "block" : "distributed")
+  ) u_dut (
     .clk_i, .rst_i, .room_o(room), .cqe_room_o(cqe_room), .cqe_reserve_i,
     .push_valid_i, .push_level_i, .push_extra_i, .push_write_i, .push_completion_i, .push_i,
     .b_valid_i, .b_error_i,
@@ -62,6 +65,10 @@ module commit_fifo_proof #(
   // The entry in front, as the memory has it.
   wire [WIDTH+1:0] front = u_dut.u_entries.u_ram.mem[u_dut.u_entries.rptr_q];
   wire pop_completion = pop && front[WIDTH];
+
+  // Block RAM shows an entry one cycle after its push or the pop before it.
+  logic shown_q;
+  always_ff @(posedge clk_i) shown_q <= !rst_i && stored != 4'(pop);
 
   always_ff @(posedge clk_i) begin
     if (push_valid_i && in_q == watched) content_q <= pushed;
@@ -101,7 +108,9 @@ module commit_fifo_proof #(
         p_error: assert (out_failed == error_q);
       end
       // A token waits for nothing but the writes before it.
-      if (stored != '0 && unanswered == '0) p_no_standstill: assert (out_valid);
+      if (stored != '0 && unanswered == '0 && (!SYNC || shown_q)) begin
+        p_no_standstill: assert (out_valid);
+      end
       // Who holds a place can push, now.
       if (held_q != '0) p_held: assert (room[1] && u_dut.u_entries.in_ready_o);
       if (extra_q) p_extra: assert (u_dut.u_entries.in_ready_o);
@@ -154,6 +163,19 @@ module commit_fifo_proof #(
       if (place < stored) i_memory: assert (u_dut.u_entries.u_ram.mem[slot] == content_q);
       if (place_write < answered) begin
         i_errors: assert (u_dut.u_errors.mem[watched_write[2:0]] == error_q);
+      end
+    end
+  end
+
+  if (SYNC) begin : gen_sync
+    always_ff @(posedge clk_i) begin
+      if (past_q && !rst_i) begin
+        i_shown: assert (u_dut.u_entries.gen_sync_read.stored_valid_q == shown_q);
+        if (shown_q) begin
+          i_read: assert (stored != '0
+                          && u_dut.u_entries.stored
+                             == u_dut.u_entries.u_ram.mem[u_dut.u_entries.rptr_q]);
+        end
       end
     end
   end
