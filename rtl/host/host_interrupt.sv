@@ -18,9 +18,8 @@ module host_interrupt #(
   input  wire                                   clk_i,
   input  wire                                   rst_i,
 
-  // raises; source 0 is always accepted, the others give way to those before them
+  // raises, always accepted
   input  wire [RAISES-1:0]                      raise_valid_i,
-  output logic [RAISES-1:0]                     raise_ready_o,
   input  wire cpu_pkg::irq_raise_t [RAISES-1:0] raise_i,
 
   // registers: writes, and what function irq_fn_i has, one cycle later
@@ -57,8 +56,8 @@ module host_interrupt #(
   logic [VECTORS-1:0] row_q;           // due and not masked of fn_q
   vector_t last_vector_q;
 
-  logic raise_valid_q;
-  cpu_pkg::irq_raise_t raise, raise_q;
+  logic [RAISES-1:0] raise_valid_q;
+  cpu_pkg::irq_raise_t [RAISES-1:0] raise_q;
   logic irq_valid_q;
   cpu_pkg::irq_raise_t irq_q;
 
@@ -81,16 +80,6 @@ module host_interrupt #(
   endfunction
 
   always_comb begin
-    raise = raise_i[RAISES-1];
-    for (int r = RAISES - 1; r >= 0; r--) begin
-      if (raise_valid_i[r]) raise = raise_i[r];
-    end
-    for (int unsigned r = 0; r < RAISES; r++) begin
-      raise_ready_o[r] = (raise_valid_i & ((RAISES'(1) << r) - 1'b1)) == '0;
-    end
-  end
-
-  always_comb begin
     first_fns = (wants_q & fns_after(fn_q)) != '0 ? wants_q & fns_after(fn_q) : wants_q;
     fn = '0;
     for (int f = FNS - 1; f >= 0; f--) begin
@@ -108,20 +97,26 @@ module host_interrupt #(
   end
 
   // Row and bits of each change.
-  logic [FNS-1:0] mask_fn, clear_fn, sent_fn, raised_fn;
-  logic [VECTORS-1:0] clear, sent, raised;
+  logic [FNS-1:0] mask_fn, clear_fn, sent_fn;
+  logic [VECTORS-1:0] clear, sent;
+  logic [FNS-1:0][VECTORS-1:0] raised;
 
   always_comb begin
     clear = irq_write_i.clear;
     for (int unsigned v = 0; v < VECTORS; v++) begin
       sent[v] = 32'(chosen) == v;
-      raised[v] = 32'(raise_q.irq_vector) == v;
     end
     for (int unsigned f = 0; f < FNS; f++) begin
       mask_fn[f] = irq_write_i.valid && irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
       clear_fn[f] = irq_write_i.valid && !irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
       sent_fn[f] = send && 32'(fn_q) == f;
-      raised_fn[f] = raise_valid_q && 32'(raise_q.fn) == f;
+      raised[f] = '0;
+      for (int unsigned r = 0; r < RAISES; r++) begin
+        for (int unsigned v = 0; v < VECTORS; v++) begin
+          raised[f][v] = raised[f][v] || (raise_valid_q[r] && 32'(raise_q[r].fn) == f
+                                          && 32'(raise_q[r].irq_vector) == v);
+        end
+      end
     end
   end
 
@@ -147,8 +142,8 @@ module host_interrupt #(
       irq_q <= '{fn: fn_q, irq_vector: chosen};
       last_vector_q <= chosen;
     end
-    raise_valid_q <= raise_valid_i != '0;
-    raise_q <= raise;
+    raise_valid_q <= raise_valid_i;
+    raise_q <= raise_i;
     // A raise wins over a clear and a send in the same cycle: nothing is lost.
     for (int unsigned f = 0; f < FNS; f++) begin
       if (mask_fn[f]) begin
@@ -157,9 +152,9 @@ module host_interrupt #(
         end
       end
       pending_q[f] <= (pending_q[f] & ~(clear & {VECTORS{clear_fn[f]}}))
-                      | (raised & {VECTORS{raised_fn[f]}});
+                      | raised[f];
       due_q[f] <= (due_q[f] & ~(clear & {VECTORS{clear_fn[f]}}) & ~(sent & {VECTORS{sent_fn[f]}}))
-                  | (raised & {VECTORS{raised_fn[f]}});
+                  | raised[f];
     end
     irq_masked_o <= masked_q[irq_fn_i];
     irq_pending_o <= pending_q[irq_fn_i];
@@ -168,7 +163,7 @@ module host_interrupt #(
       pending_q <= '0;
       due_q <= '0;
       wants_q <= '0;
-      raise_valid_q <= 1'b0;
+      raise_valid_q <= '0;
       step_q <= PICK_FN;
       irq_valid_q <= 1'b0;
       fn_q <= '0;
