@@ -196,7 +196,7 @@ module roci_control #(
   );
 
   // ------------------------------------------------------------------------------- CPU, interrupts
-  logic cpu_irq_valid, cpu_irq_ready, raise_ready;
+  logic cpu_irq_valid;
   cpu_pkg::irq_raise_t cpu_irq;
 
   cpu_subsystem #(.FIRMWARE(FIRMWARE)) u_cpu (
@@ -216,24 +216,17 @@ module roci_control #(
     .data_valid_o(cpu_data_valid_o), .data_ready_i(cpu_data_ready_i), .data_o(cpu_data_o),
     .token_valid_i(cpu_token_valid_i), .token_ready_o(cpu_token_ready_o),
     .token_i(cpu_token_i),
-    .irq_valid_o(cpu_irq_valid), .irq_ready_i(cpu_irq_ready), .irq_o(cpu_irq),
+    .irq_valid_o(cpu_irq_valid), .irq_ready_i(1'b1), .irq_o(cpu_irq),
     .event_valid_o(cpu_event_valid_o), .event_ready_i(cpu_event_ready_i), .event_o(cpu_event_o),
     .count_o(cpu_count)
   );
   host_interrupt u_interrupt (
     .clk_i, .rst_i,
-    .raise_valid_i({cpu_irq_valid, raise_valid_i}), .raise_ready_o({cpu_irq_ready, raise_ready}),
-    .raise_i({cpu_irq, raise_i}),
+    .raise_valid_i({cpu_irq_valid, raise_valid_i}), .raise_i({cpu_irq, raise_i}),
     .irq_write_i(irq_write), .irq_fn_i(irq_fn), .irq_masked_o(irq_masked),
     .irq_pending_o(irq_pending), .irq_valid_o, .irq_ready_i, .irq_o,
     .count_interrupt_o(count_interrupt)
   );
-
-  // source 0 is always accepted
-  always_ff @(posedge clk_i) begin
-    assert (raise_ready || rst_i)
-    else $error("roci_control: an event's interrupt was not accepted");
-  end
 
   // commands that were fetched and have not been answered, functions in reset
   logic [7:0] commands_q;
