@@ -158,7 +158,7 @@ module packet_rx_buffer #(
   end
 
   always_ff @(posedge clk_i) begin
-    fate_o <= rst_i ? '0 : fate;
+    fate_o <= (rst_i || !join_now) ? '0 : fate;
   end
 
   // ----------------------------------------------------------------------- packets with a verdict
