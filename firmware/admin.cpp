@@ -184,6 +184,8 @@ void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& r
   image.set<A::field>(reply.field);
   image.set<A::detail>(reply.detail);
   set_row_word(image, A::result::AT / 64, reply.result);
+  // The host may use what it hears of at once: contexts are written before. Waits for the engine.
+  if (bus::ctx_failed()) state.bus_failed = true;
   bus::complete(fn, image, release, reply.status != AdminStatus::OK);
 }
 

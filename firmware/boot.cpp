@@ -15,7 +15,7 @@ namespace {
 using hwif::FirmwareFault;
 using hwif::FirmwareState;
 
-void tell(FirmwareState what, FirmwareFault fault) {
+void show(FirmwareState what, FirmwareFault fault) {
   using C = hwif::CtxCsr;
   C csr{};
   csr.set<C::firmware_hash>(hwif::HWIF_HASH);
@@ -104,40 +104,45 @@ void revoke_all() {
 
 bool boot() {
   if (!config_fits()) {
-    tell(FirmwareState::FAILED, FirmwareFault::CONFIG);
+    show(FirmwareState::FAILED, FirmwareFault::CONFIG);
     return false;
   }
   using C = hwif::CtxCsr;
   C csr{};
   ctx_read_row(csr, CtxColumn::CSR, 0, 5, 1);
   const bool fresh = csr.get<C::state>() == FirmwareState::HELD;
-  tell(FirmwareState::BOOTING, FirmwareFault::NONE);
+  show(FirmwareState::BOOTING, FirmwareFault::NONE);
   init_tables();
   if (!fresh) revoke_all();
   boot_port();
   if (bus::ctx_failed()) {
-    tell(FirmwareState::FAILED, FirmwareFault::CONTEXT_BUS);
+    show(FirmwareState::FAILED, FirmwareFault::CONTEXT_BUS);
     return false;
   }
-  tell(FirmwareState::READY, FirmwareFault::NONE);
+  show(FirmwareState::READY, FirmwareFault::NONE);
   return true;
 }
 
 bool step() {
   const uint32_t status = bus::status();
-  if (state.held != 0) run_held();
   if ((status & STATUS_COMMAND) != 0) {
     const NextCommand next = bus::next_command();
     if (next.valid) run_command(next);
   }
+  if (state.held != 0) run_held();
   if (state.output.active) step_output();
   if (state.waiting != 0) step_waiters();
-  if ((status & STATUS_RESETTING) != 0) step_resets();
-  if ((status & STATUS_PORT_WRITTEN) != 0) step_port();
-  step_events();
-  step_link();
-  if (bus::ctx_failed()) {
-    tell(FirmwareState::FAILED, FirmwareFault::CONTEXT_BUS);
+  constexpr uint32_t RARE = STATUS_PORT_WRITTEN | STATUS_RESETTING | STATUS_BELL_ERROR |
+                            STATUS_QUEUE_FAILED;
+  if ((status & RARE) != 0) {
+    if ((status & STATUS_RESETTING) != 0) step_resets();
+    if ((status & STATUS_PORT_WRITTEN) != 0) step_port();
+    if ((status & (STATUS_BELL_ERROR | STATUS_QUEUE_FAILED)) != 0) step_errors(status);
+  }
+  if (state.pending != 0 && (status & STATUS_EVENT_BUSY) == 0) step_events();
+  if (++state.turns == 0) step_link();         // every 65536 turns
+  if (state.bus_failed) {
+    show(FirmwareState::FAILED, FirmwareFault::CONTEXT_BUS);
     return false;
   }
   return true;

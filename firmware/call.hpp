@@ -118,6 +118,8 @@ void* output_buffer();
 /// Writes the elements first … first + count - 1 of an array output, in as many pieces as needed.
 Outcome write_array(Call& call, uint32_t first, uint32_t count);
 
+/// Marks an event for a function, if it can have one.
+void tell(unsigned fn, uint32_t pending);
 /// Marks an event for every function that can have one.
 void tell_all(uint32_t pending);
 
@@ -194,6 +196,7 @@ void step_output();
 void step_port();
 void step_link();
 void step_events();
+void step_errors(uint32_t status);
 void run_command(const NextCommand& next);
 void run_held();
 /// Sets up ports' tables at boot.

@@ -23,36 +23,46 @@ void send(unsigned fn, uint32_t bit) {
 
 }  // namespace
 
-void step_events() {
-  const uint32_t status = bus::status();
-  if ((status & STATUS_BELL_ERROR) != 0) {
-    const uint32_t fns = bus::take_bell_errors();
-    for (unsigned fn = 0; fn < FNS; ++fn) {
-      Function& f = state.fns[fn];
-      if ((fns >> fn & 1) == 0 || f.bell_error_told || !f.has_async_eq) continue;
+void tell(unsigned fn, uint32_t pending) {
+  Function& f = state.fns[fn];
+  if (!f.has_async_eq) return;
+  f.pending |= pending;
+  state.pending |= 1u << fn;
+}
+
+void tell_all(uint32_t pending) {
+  for (unsigned fn = 0; fn < FNS; ++fn) tell(fn, pending);
+}
+
+void step_errors(uint32_t status) {
+  const uint32_t bells = (status & STATUS_BELL_ERROR) != 0 ? bus::take_bell_errors() : 0;
+  const uint32_t queues = bus::failed();
+  for (unsigned fn = 0; fn < FNS; ++fn) {
+    Function& f = state.fns[fn];
+    if (!f.has_async_eq) continue;
+    if ((bells >> fn & 1) != 0 && !f.bell_error_told) {
       f.bell_error_told = true;
-      f.pending |= PENDING_BELL_ERROR;
+      tell(fn, PENDING_BELL_ERROR);
     }
-  }
-  if ((status & STATUS_QUEUE_FAILED) != 0) {
-    const uint32_t fns = bus::failed();
-    for (unsigned fn = 0; fn < FNS; ++fn) {
-      Function& f = state.fns[fn];
-      if ((fns >> fn & 1) == 0 || f.queue_error_told || !f.has_async_eq) continue;
+    if ((queues >> fn & 1) != 0 && !f.queue_error_told) {
       f.queue_error_told = true;
-      f.pending |= PENDING_QUEUE_ERROR;
+      tell(fn, PENDING_QUEUE_ERROR);
     }
   }
-  if ((status & STATUS_EVENT_BUSY) != 0) return;
-  for (unsigned n = 0; n < FNS; ++n) {
-    const unsigned fn = state.event_turn;
-    state.event_turn = static_cast<uint8_t>(fn + 1 < FNS ? fn + 1 : 0);
-    uint32_t& pending = state.fns[fn].pending;
-    if (pending == 0) continue;
+}
+
+void step_events() {
+  // The next function in turn that has one.
+  uint32_t fns = state.pending & (~uint32_t{0} << state.event_turn);
+  if (fns == 0) fns = state.pending;
+  const auto fn = static_cast<unsigned>(__builtin_ctz(fns));
+  state.event_turn = static_cast<uint8_t>((fn + 1) % FNS);
+  uint32_t& pending = state.fns[fn].pending;
+  if (pending != 0) {
     send(fn, pending & (~pending + 1));
     pending &= pending - 1;
-    return;
   }
+  if (pending == 0) state.pending &= ~(1u << fn);
 }
 
 }  // namespace roci::fw

@@ -147,10 +147,12 @@ struct State {
   ReplayPool replays;
   SlotPool slots;
   Output output;
-  uint32_t waiting;            // number of waiters in use
+  uint32_t waiting;                // number of waiters in use
+  uint32_t pending;                // functions that have events waiting
+  uint16_t turns;                  // of the main loop
+  bool bus_failed;                 // an access of the context bus was not answered
   uint32_t held;               // functions whose command waits in its slot for room
   uint64_t mac;                // first byte in bits 7:0, as in column CSR
-  uint64_t link_check;         // clock of the next look at the link
   bool link_up;
   uint8_t event_turn;          // function after the last one that was sent an event
   uint8_t reset_turn;

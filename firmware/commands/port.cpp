@@ -15,7 +15,6 @@ using G = hwif::GidEntry;
 using C = hwif::CtxCsr;
 
 constexpr uint64_t LINK_LOCAL = 0x80fe;            // fe80::/64, first byte in bits 7:0
-constexpr uint64_t LINK_CHECK = IS_WIDE ? 250'000 : 125'000;   // every millisecond
 
 // Writes a GID. Halves have their first byte in bits 7:0. Readers act on no half of one.
 void write_gid(unsigned index, uint64_t high, uint64_t low, bool valid) {
@@ -55,12 +54,6 @@ uint16_t saturated(hwif::Counter counter) {
 
 }  // namespace
 
-void tell_all(uint32_t pending) {
-  for (Function& f : state.fns) {
-    if (f.has_async_eq) f.pending |= pending;
-  }
-}
-
 void boot_port() {
   const C csr = read_csr();
   for (unsigned n = 0; n < GIDS; ++n) ctx_write(CtxColumn::GID, n, 2, 0);
@@ -81,9 +74,6 @@ void step_port() {
 }
 
 void step_link() {
-  const uint64_t now = bus::clock();
-  if (static_cast<int64_t>(now - state.link_check) < 0) return;
-  state.link_check = now + LINK_CHECK;
   C csr{};
   ctx_read_row(csr, CtxColumn::CSR, 0, 1, 1);
   if (csr.get<C::link_up>() == state.link_up) return;

@@ -53,6 +53,7 @@ TEST_CASE("a context bus that stops answering stops the firmware") {
   rig.hw.post(1, rig.command<admin::CreateCq>(0, Rig::cq_params(eq)));
   rig.hw.tick();
   REQUIRE_FALSE(fw::step());
+  REQUIRE(csr(rig.hw).get<hwif::CtxCsr::state>() == hwif::FirmwareState::FAILED);
   REQUIRE(csr(rig.hw).get<hwif::CtxCsr::fault>() == hwif::FirmwareFault::CONTEXT_BUS);
 }
 
