@@ -202,6 +202,7 @@ module roci_top #(
   roci_pkg::qp_t wake, current_qp;
   roci_pkg::sq_requeue_t requeue;
   roci_pkg::sq_pop_t pop;
+  roci_pkg::sq_index_t producer;
   logic others_queued, others_fetched, turn;
   logic [1:0] rewind_valid, rewind_ready;        // 0 packetizer, 1 retry
   roci_pkg::rewind_req_t [1:0] rewind;
@@ -224,13 +225,13 @@ module roci_top #(
     .wake_valid_i(wake_valid), .wake_ready_o(wake_ready), .wake_i(wake),
     .state_i(state), .rnr_i(rnr),
     .requeue_valid_i(requeue_valid), .requeue_ready_o(requeue_ready), .requeue_i(requeue),
-    .pop_valid_o(pop_valid), .pop_ready_i(pop_ready), .pop_o(pop),
+    .pop_valid_o(pop_valid), .pop_ready_i(pop_ready), .pop_o(pop), .producer_o(producer),
     .current_qp_i(current_qp), .others_queued_o(others_queued)
   );
   queue_wqe_fetch u_wqe_fetch (
     .clk_i, .rst_i, .ready_o(fetch_ready), .ctx_i(ctx), .ctx_o(ctx_fetch), .state_i(state),
     .colour_i(colour), .fence_busy_o(fetch_busy),
-    .pop_valid_i(pop_valid), .pop_ready_o(pop_ready), .pop_i(pop),
+    .pop_valid_i(pop_valid), .pop_ready_o(pop_ready), .pop_i(pop), .producer_i(producer),
     .requeue_valid_o(requeue_valid), .requeue_ready_i(requeue_ready), .requeue_o(requeue),
     .rewind_valid_i(rewind_valid), .rewind_ready_o(rewind_ready), .rewind_i(rewind),
     .dma_valid_o(read_valid[READ_WQE]), .dma_ready_i(read_ready[READ_WQE]),

@@ -48,6 +48,20 @@ int errno_of(AdminStatus status) {
   return EIO;
 }
 
+// What users make of it.
+const char* meaning(AdminStatus status) {
+  switch (status) {
+    case AdminStatus::UNSUPPORTED: return "this device does not have it";
+    case AdminStatus::NOT_PERMITTED: return "only for management or privileged functions";
+    case AdminStatus::NOT_FOUND: return "no such object of this process";
+    case AdminStatus::BUSY: return "other objects still use it";
+    case AdminStatus::NO_RESOURCES: return "the device has no more of these";
+    case AdminStatus::TOO_BIG: return "more than the device's limit";
+    case AdminStatus::BAD_ADDRESS: return "the device cannot reach the memory";
+    default: return "refused by the firmware";
+  }
+}
+
 csr::AdminStatus read_status(Transport& transport) {
   return csr::AdminStatus::from_word(transport.bar_read(csr::AdminStatus::ADDRESS));
 }
@@ -170,7 +184,8 @@ AdminCompletion AdminQueue::execute(hwif::AdminOpcode opcode, uint32_t object,
 
   const auto field = completion.get<AdminCompletion::field>();
   const uint32_t detail = completion.get<AdminCompletion::detail>();
-  std::string text = format("%s of object 0x%x: %s", to_string(opcode), object, to_string(status));
+  std::string text = format("%s of object 0x%x: %s: %s", to_string(opcode), object,
+                            to_string(status), meaning(status));
   if (static_cast<unsigned>(field) != 0) text += format(", field %s", to_string(field));
   if (detail != 0) text += format(" (at most %u)", detail);
   throw Error(errno_of(status), text);

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -133,4 +134,8 @@ WRAP(ssize_t, -1, readlink, (const char* path, char* to, size_t size),
      (const char*, char*, size_t), (path, to, size))
 WRAP(ssize_t, -1, readlinkat, (int dir, const char* path, char* to, size_t size),
      (int, const char*, char*, size_t), (dir, path, to, size))
+WRAP(ssize_t, -1, getxattr, (const char* path, const char* name, void* to, size_t size),
+     (const char*, const char*, void*, size_t), (path, name, to, size))
+WRAP(ssize_t, -1, lgetxattr, (const char* path, const char* name, void* to, size_t size),
+     (const char*, const char*, void*, size_t), (path, name, to, size))
 WRAP(char*, nullptr, realpath, (const char* path, char* to), (const char*, char*), (path, to))

@@ -260,10 +260,10 @@ package roci_pkg;
     logic [511:0] block;
   } wqe_block_t;
 
-  // sq_scheduler -> wqe_fetch: a QP that may have something to fetch.
+  // sq_scheduler -> wqe_fetch: a QP that may have something to fetch. Its producer index follows one
+  // cycle after the transfer.
   typedef struct packed {
     qp_t qp;
-    sq_index_t producer;             // as the doorbell said
     logic woken;                     // something changed since the last pop: a stalled QP may go on
   } sq_pop_t;
 

@@ -6,9 +6,10 @@
 // - a doorbell (writes the producer index first),
 // - a wake: something changed that may let a stalled QP go on,
 // - queue_wqe_fetch, when there is more to fetch or a rewind was applied (SQ_AGAIN).
-// A pop takes the oldest QP out, then reads its producer index, so that a doorbell that comes later
-// queues it again. The pop tells whether a wake was among the reasons: queue_wqe_fetch, which knows
-// what is asleep and what is in flight, makes of it that no wake-up is lost (see there).
+// A pop takes the oldest QP out. Its producer index is read when the pop is taken, so that a
+// doorbell that comes later queues it again, and an old index never meets a send queue started
+// afresh. The pop tells whether a wake was among the reasons: queue_wqe_fetch, which knows what is
+// asleep and what is in flight, makes of it that no wake-up is lost (see there).
 // A QP in an RNR wait is taken out and forgotten: the end of its wait is a wake.
 //
 // Does not: know what a QP has fetched or sent, nor count: a look may find nothing.
@@ -42,6 +43,7 @@ module queue_sq_scheduler #(
   output logic                             pop_valid_o,
   input  wire                              pop_ready_i,
   output roci_pkg::sq_pop_t                pop_o,
+  output roci_pkg::sq_index_t              producer_o, // of the QP taken last, one cycle later
 
   // end of a quantum: somebody else than the QP at work is queued
   input  wire roci_pkg::qp_t               current_qp_i,
@@ -94,12 +96,14 @@ module queue_sq_scheduler #(
   roci_pkg::qp_t push_qp;
   logic [QP_BITS-1:0] head;
   logic head_valid, head_pop;
-  logic pop_free;                      // the popped QP has been taken, or there is none
+  logic pop_valid_q;                   // a QP is popped
+  roci_pkg::qp_t pop_qp_q;             // it
+  logic pop_free;                      // it is taken, or there is none
   logic head_waits;                    // head of the queue is in an RNR wait
   logic head_woken;                    // a wake is among the reasons why it is queued
   logic [$clog2(QPS+2)-1:0] usage;
   logic producer_we;
-  roci_pkg::sq_index_t producer_wdata, producer;
+  roci_pkg::sq_index_t producer_wdata;
 
   assign ready_o = waiting_ready && wake_bits_ready && pop_bits_ready && queue_ready;
 
@@ -113,7 +117,7 @@ module queue_sq_scheduler #(
   common_ram_sdp #(.WIDTH($bits(roci_pkg::sq_index_t)), .DEPTH(QPS)) u_producer (
     .clk_i,
     .we_i(producer_we), .waddr_i(push_qp), .wdata_i(producer_wdata),
-    .re_i(pop_free), .raddr_i(head), .rdata_o(producer)
+    .re_i(pop_valid_q && pop_ready_i), .raddr_i(pop_qp_q), .rdata_o(producer_o)
   );
 
   // Written by the timer alone (replica).
@@ -202,13 +206,11 @@ module queue_sq_scheduler #(
   assign wake_ready = ready_o && is_wake;
 
   // ------------------------------------------------------------------------------ pop
-  logic pop_valid_q;
-  roci_pkg::qp_t pop_qp_q;
   logic pop_woken_q;
   assign pop_free = !pop_valid_q || pop_ready_i;
   assign head_pop = head_valid && (head_waits || pop_free);
   assign pop_valid_o = pop_valid_q;
-  assign pop_o = '{qp: pop_qp_q, producer: producer, woken: pop_woken_q};
+  assign pop_o = '{qp: pop_qp_q, woken: pop_woken_q};
 
   always_ff @(posedge clk_i) begin
     if (pop_free) begin

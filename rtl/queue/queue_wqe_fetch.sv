@@ -47,6 +47,7 @@ module queue_wqe_fetch #(
   input  wire                              pop_valid_i,
   output logic                             pop_ready_o,
   input  wire roci_pkg::sq_pop_t           pop_i,
+  input  wire roci_pkg::sq_index_t         producer_i, // of the QP taken last, one cycle later
   output logic                             requeue_valid_o,
   input  wire                              requeue_ready_i,
   output roci_pkg::sq_requeue_t            requeue_o,
@@ -104,7 +105,7 @@ module queue_wqe_fetch #(
     op_e kind;
     roci_pkg::qp_t qp;
     roci_pkg::colour_t colour;
-    roci_pkg::sq_pop_t pop;
+    logic woken;                       // pop
     logic [REWINDS-1:0] source;        // one-hot
   } op_t;
 
@@ -163,11 +164,12 @@ module queue_wqe_fetch #(
                        && op_q.kind != OP_CTX_READ && op_q.kind != OP_CTX_WRITE;
   assign read_enable = stage1_done;
 
-  // A rewind in stage 1 is still shown by its source.
-  assign rewind_choice = rewind_valid_i & ~(op_q.kind == OP_REWIND ? op_q.source : '0);
+  // A rewind in stage 1, or just applied, is still shown by its source.
+  assign rewind_choice = rewind_valid_i & ~rewind_ready_o
+                         & ~(op_q.kind == OP_REWIND ? op_q.source : '0);
 
   always_comb begin
-    op_d = '{kind: OP_NONE, qp: pop_i.qp, colour: colour_i, pop: pop_i, source: '0};
+    op_d = '{kind: OP_NONE, qp: pop_i.qp, colour: colour_i, woken: pop_i.woken, source: '0};
     pop_ready_o = 1'b0;
     if (ready_o && stage1_done) begin
       if (ctx_request) begin
@@ -218,10 +220,10 @@ module queue_wqe_fetch #(
                            || rewind.kind == roci_pkg::REWIND_SLEEP || rewind.epoch == row.epoch);
   assign restarts = op_q.kind == OP_CTX_WRITE && ctx_i.word[0];
 
-  assign available = op_q.pop.producer - row.fetch_point;
+  assign available = producer_i - row.fetch_point;
   assign line_left = 4'(LINE) - {1'b0, row.fetch_point[2:0]};
   assign blocks = available < 16'(line_left) ? available[3:0] : line_left;
-  assign fetches = op_q.kind == OP_POP && available != '0 && (!row.asleep || op_q.pop.woken)
+  assign fetches = op_q.kind == OP_POP && available != '0 && (!row.asleep || op_q.woken)
                    && state != roci_pkg::QPS_RESET && state != roci_pkg::QPS_INIT;
 
   always_comb begin
@@ -232,12 +234,12 @@ module queue_wqe_fetch #(
     unique case (op_q.kind)
       OP_POP: begin
         row_we = 1'b1;
-        if (op_q.pop.woken) row_d.asleep = 1'b0;
-        row_d.woken = row.fetched && (row.woken || op_q.pop.woken);
+        if (op_q.woken) row_d.asleep = 1'b0;
+        row_d.woken = row.fetched && (row.woken || op_q.woken);
         if (fetches) begin
           row_d.fetch_point = row.fetch_point + 16'(blocks);
           row_d.fetched = 1'b1;
-          requeue_in_valid = row_d.fetch_point != op_q.pop.producer;
+          requeue_in_valid = row_d.fetch_point != producer_i;
         end
       end
       OP_REWIND: if (rewind_acts) begin
@@ -266,7 +268,6 @@ module queue_wqe_fetch #(
   end
 
   assign ring_we = op_q.kind == OP_CTX_WRITE && !ctx_i.word[0] && stage1_done;
-  assign rewind_ready_o = op_q.kind == OP_REWIND && stage1_done ? op_q.source : '0;
 
   // The ring is a power of two of blocks; a line never wraps.
   assign ring_index = row.fetch_point & ~(16'hffff << ring.log2_blocks);
@@ -280,6 +281,8 @@ module queue_wqe_fetch #(
     if (stage1_done) op_q <= op_d;
     if (stage1_done && fetches) last_qp_q <= op_q.qp;
 
+    // Acceptance comes with the broadcast: whoever goes on by the one has heard the other.
+    rewind_ready_o <= op_q.kind == OP_REWIND && stage1_done ? op_q.source : '0;
     epoch_o.valid <= row_we && op_q.kind != OP_POP;
     epoch_o.qp <= op_q.qp;
     epoch_o.epoch <= row_d.epoch;
@@ -299,6 +302,7 @@ module queue_wqe_fetch #(
 
     if (rst_i) begin
       op_q.kind <= OP_NONE;
+      rewind_ready_o <= '0;
       epoch_o.valid <= 1'b0;
       ctx_o <= '0;
       last_qp_valid_q <= 1'b0;
@@ -434,6 +438,7 @@ module queue_wqe_fetch #(
       assert (32'(credit_q) <= LANDING_BLOCKS);
       if (issue) assert (burst_in_ready);
       if (turn_i) assert (turns_q != '0);
+      assert ((rewind_ready_o & ~rewind_valid_i) == '0);
       if (beat_valid_i && beat_ready_o) begin
         assert (!beat_i.last || (block_taken && block_last));   // the burst ends with its read
       end

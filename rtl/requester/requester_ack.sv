@@ -85,54 +85,68 @@ module requester_ack (
   localparam int unsigned RESULTS = 8;      // > requests that can be outstanding: retry never waits
 
   // ---------------------------------------------------------------------------- context bus
-  roci_hwif_pkg::ctx_qp_ack_t ctx_row, walk_row, walk_row_q, static_row;
-  roci_pkg::qp_t ctx_qp;
-  logic ctx_selected, ctx_word0, ctx_start, ctx_read, ctx_walk_done;
-  logic events_init_ready, inflight_init_ready;
+  // The request is taken into registers, so that the bus is no part of any path inside.
+  logic ctx_busy_q, ctx_write_q;
+  logic [3:0] ctx_word_q;
+  logic [63:0] ctx_data_q;
+  roci_pkg::qp_t ctx_qp_q;
+  logic ctx_first_q;                                       // first cycle of the request
   logic events_init_q, inflight_init_q, walk_init_q;       // these parts have started the QP
   logic ctx_answer_q, ctx_done_q;
   logic [63:0] ctx_rdata_q;
+  roci_hwif_pkg::ctx_qp_ack_t ctx_row, walk_row, walk_row_q, static_row;
+  logic ctx_word0, ctx_start, ctx_read, ctx_walk_done, ctx_finished;
+  logic events_init_ready, inflight_init_ready;
 
   always_comb begin
-    ctx_qp = roci_pkg::qp_t'(ctx_i.index);
-    ctx_selected = ctx_i.valid && !ctx_answer_q && !ctx_done_q && ready_o
-                   && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_ACK;
-    ctx_word0 = ctx_selected && ctx_i.write && ctx_i.word == 4'd0;
-    ctx_start = ctx_selected && ctx_i.write && ctx_i.word == 4'd1;
-    ctx_read = ctx_selected && !ctx_i.write;
+    ctx_word0 = ctx_busy_q && ctx_first_q && ctx_write_q && ctx_word_q == 4'd0;
+    ctx_start = ctx_busy_q && ctx_write_q && ctx_word_q == 4'd1;
+    ctx_read = ctx_busy_q && !ctx_write_q;
     ctx_row = '0;
-    if (ctx_i.word == 4'd0) ctx_row[63:0] = ctx_i.wdata;
-    else ctx_row[127:64] = ctx_i.wdata;
+    if (ctx_word_q == 4'd0) ctx_row[63:0] = ctx_data_q;
+    else ctx_row[127:64] = ctx_data_q;
+    // A start is done when all parts have made it. A read comes through the walk, so that it sees
+    // the row between two visits; the static part follows one cycle later.
+    if (ctx_read) ctx_finished = ctx_answer_q;
+    else if (ctx_start) ctx_finished = events_init_q && inflight_init_q && walk_init_q;
+    else ctx_finished = ctx_busy_q;
   end
 
-  // A start is done when all parts have made it. A read comes through the walk, so that it sees the
-  // row between two visits; the static part follows one cycle later.
   always_ff @(posedge clk_i) begin
-    events_init_q <= ctx_start && (events_init_q || events_init_ready);
-    inflight_init_q <= ctx_start && (inflight_init_q || inflight_init_ready);
-    walk_init_q <= ctx_start && (walk_init_q || ctx_walk_done);
+    if (!ctx_busy_q) begin
+      ctx_write_q <= ctx_i.write;
+      ctx_word_q <= ctx_i.word;
+      ctx_data_q <= ctx_i.wdata;
+      ctx_qp_q <= roci_pkg::qp_t'(ctx_i.index);
+    end
+    ctx_first_q <= !ctx_busy_q;
+    ctx_busy_q <= ctx_busy_q ? !ctx_finished
+                             : ctx_i.valid && !ctx_done_q && ready_o
+                               && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_ACK;
+    ctx_done_q <= ctx_finished;
+    events_init_q <= ctx_start && !ctx_finished && (events_init_q || events_init_ready);
+    inflight_init_q <= ctx_start && !ctx_finished && (inflight_init_q || inflight_init_ready);
+    walk_init_q <= ctx_start && !ctx_finished && (walk_init_q || ctx_walk_done);
     ctx_answer_q <= ctx_read && ctx_walk_done;
-    ctx_done_q <= ctx_word0 || (ctx_selected && ctx_i.write && ctx_i.word > 4'd1)
-                  || (ctx_start && events_init_q && inflight_init_q && walk_init_q)
-                  || ctx_answer_q;
-    if (ctx_read) walk_row_q <= walk_row;
-    unique case (ctx_i.word)
+    if (ctx_read && !ctx_answer_q) walk_row_q <= walk_row;
+    unique case (ctx_word_q)
       4'd0: ctx_rdata_q <= walk_row_q[63:0] | static_row[63:0];
       4'd1: ctx_rdata_q <= static_row[127:64];
       4'd2: ctx_rdata_q <= walk_row_q[191:128];
       default: ctx_rdata_q <= '0;
     endcase
     if (rst_i) begin
+      ctx_busy_q <= 1'b0;
+      ctx_done_q <= 1'b0;
       events_init_q <= 1'b0;
       inflight_init_q <= 1'b0;
       walk_init_q <= 1'b0;
       ctx_answer_q <= 1'b0;
-      ctx_done_q <= 1'b0;
     end
   end
 
   assign ctx_o.done = ctx_done_q;
-  assign ctx_o.rdata = ctx_done_q && !ctx_i.write ? ctx_rdata_q : '0;
+  assign ctx_o.rdata = ctx_done_q && !ctx_write_q ? ctx_rdata_q : '0;
 
   // ---------------------------------------------------------------------------- queue of visits
   logic event_push_valid, record_push_valid, record_push_ready, requeue_valid, requeue_ready;
@@ -185,8 +199,8 @@ module requester_ack (
     .local_error_valid_i, .local_error_ready_o, .local_error_i,
     .report_valid_i, .report_ready_o, .report_i,
     .init_valid_i(ctx_start && !events_init_q), .init_ready_o(events_init_ready),
-    .init_qp_i(ctx_qp), .init_psn_i(ctx_row.psn),
-    .type_write_i(ctx_word0), .type_qp_i(ctx_qp),
+    .init_qp_i(ctx_qp_q), .init_psn_i(ctx_row.psn),
+    .type_write_i(ctx_word0), .type_qp_i(ctx_qp_q),
     .type_i(roci_pkg::qp_type_e'(ctx_row.qp_type[1:0])),
     .clear_valid_i(clear_valid), .clear_ready_o(clear_ready), .clear_i(clear),
     .walk_qp_i(walk_qp), .walk_events_o(walk_events), .walk_details_o(walk_details),
@@ -198,7 +212,7 @@ module requester_ack (
     .clk_i, .rst_i,
     .inflight_valid_i, .inflight_ready_o, .inflight_i,
     .init_valid_i(ctx_start && !inflight_init_q), .init_ready_o(inflight_init_ready),
-    .init_qp_i(ctx_qp),
+    .init_qp_i(ctx_qp_q),
     .walk_slot_i(walk_slot), .walk_record_o(walk_record),
     .walk_qp_i(walk_qp), .walk_horizon_o(walk_horizon),
     .push_valid_o(record_push_valid), .push_ready_i(record_push_ready),
@@ -221,7 +235,7 @@ module requester_ack (
     .state_i, .epoch_i,
     .region_write_i(ctx_word0),
     .ctx_valid_i((ctx_start && !walk_init_q) || (ctx_read && !ctx_answer_q)),
-    .ctx_init_i(ctx_start), .ctx_done_o(ctx_walk_done), .ctx_qp_i(ctx_qp),
+    .ctx_init_i(ctx_start), .ctx_done_o(ctx_walk_done), .ctx_qp_i(ctx_qp_q),
     .ctx_base_i(roci_pkg::inflight_slot_t'(ctx_row.inflight_base)),
     .ctx_log2_i(ctx_row.inflight_log2), .ctx_psn_i(ctx_row.psn), .ctx_row_o(walk_row),
     .walk_qp_o(walk_qp), .walk_slot_o(walk_slot), .walk_record_i(walk_record),
@@ -235,7 +249,7 @@ module requester_ack (
 
   requester_ack_output u_output (
     .clk_i, .rst_i,
-    .number_write_i(ctx_start), .cq_write_i(ctx_word0), .write_qp_i(ctx_qp),
+    .number_write_i(ctx_start), .cq_write_i(ctx_word0), .write_qp_i(ctx_qp_q),
     .write_row_i(ctx_row), .static_row_o(static_row),
     .action_qp_i(action_qp), .action_valid_i(action_valid), .action_i(action), .room_o(room),
     .completion_valid_o, .completion_ready_i, .completion_o,

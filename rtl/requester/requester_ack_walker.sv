@@ -2,9 +2,10 @@
 //
 // requester_ack_walker: pops in-flight records and decides, QP by QP, what an event means.
 //
-// A visit of a QP goes round a loop of two stages: read the oldest record and everything known of
-// the QP, then take one step. So two QPs are walked at a time, one step per cycle in all and one
-// per two cycles for one QP. A QP is in the loop at most once. Steps, the first that applies:
+// A visit of a QP goes round a loop of three stages: read the oldest record and everything known of
+// the QP, find the facts, take one step. So three QPs are walked at a time, one step per cycle in
+// all and one per three cycles for one QP. A QP is in the loop at most once. Steps, the first that
+// applies:
 //  1. the oldest WQE is done (all its PSNs acknowledged; local operations and NOPs at once): pop
 //     it;
 //  2. its packet cannot go out, or the peer refused it for good: the QP fails with that status;
@@ -136,6 +137,27 @@ module requester_ack_walker #(
     roci_pkg::sq_index_t index;
   } point_t;
 
+  // What a step needs to know.
+  typedef struct packed {
+    logic live, error, sqe, sqd;                         // state of the QP
+    logic done;                                          // the oldest WQE is done
+    logic landed;                                        // and no fetch will read it again
+    logic flush_done;                                    // or it is met again as a flush record
+    logic failed;                                        // the QP or the oldest WQE fails
+    logic at_oldest;                                     // nothing of the oldest is acknowledged
+    logic sent_all;                                      // nothing is outstanding
+    logic news;                                          // acked_psn moved
+    logic pending;                                       // going back is asked for: cause
+    roci_pkg::retry_cause_e cause;
+    roci_pkg::inflight_kind_e kind;                      // of the oldest record
+    logic signaled;
+    logic [4:0] wc_opcode;
+    logic [31:0] byte_len;
+    position_t after;                                    // position behind it
+    requester_pkg::ack_events_t events;
+    requester_pkg::ack_details_t details;
+  } facts_t;
+
   // a < b of free-running indices and of PSNs (wire.md 2.1)
   function automatic logic index_before(input roci_pkg::sq_index_t a,
                                         input roci_pkg::sq_index_t b);
@@ -153,8 +175,9 @@ module requester_ack_walker #(
   // ------------------------------------------------------------------------------ state
   logic entry_valid_q;
   entry_t entry_q;
-  logic step1_valid_q, step2_valid_q;
-  step_t step1_q, step2_q;
+  logic step1_valid_q, step2_valid_q, step3_valid_q;
+  step_t step1_q, step2_q, step3_q;
+  facts_t facts_q;
   logic write_position_q, write_flags_q;
   roci_pkg::qp_t write_qp_q;
   position_t write_position_data_q;
@@ -166,7 +189,7 @@ module requester_ack_walker #(
   // -------------------------------------------------------------------------- stage 0: entry
   entry_t entry;
   logic entry_take;
-  logic enter, again;                                    // into stage 1: entry, or step 2 once more
+  logic enter, again;                                    // into stage 1: entry, or step 3 once more
   logic in_loop;
 
   always_comb begin
@@ -198,7 +221,8 @@ module requester_ack_walker #(
   // A QP whose visit is in the loop waits for its end. Its row is written one cycle later; the
   // table shows that to a read in the same cycle.
   assign in_loop = (step1_valid_q && step1_q.entry.qp == entry_q.qp)
-                   || (step2_valid_q && step2_q.entry.qp == entry_q.qp);
+                   || (step2_valid_q && step2_q.entry.qp == entry_q.qp)
+                   || (step3_valid_q && step3_q.entry.qp == entry_q.qp);
   assign enter = entry_valid_q && !in_loop && !again;
 
   // ------------------------------------------------------------ stage 1: address of the record
@@ -222,121 +246,135 @@ module requester_ack_walker #(
     walk_qp_o = step1_q.entry.qp;
   end
 
-  // ------------------------------------------------------------------------- stage 2: one step
+  // ------------------------------------------------------------------------ stage 2: the facts
   logic [2:0] state_bits;
   point_t point;
-  logic is_live, is_error;
-  logic exists, landed, done, flush_done, sent_all;
-  logic local_due, fatal;
-  roci_pkg::retry_cause_e cause;
-  logic pending;
+  facts_t facts;
+  logic exists;
 
-  step_t next;                                           // step2_q after this step
+  always_comb begin
+    facts = '0;
+    facts.error = state_bits == roci_pkg::QPS_ERR || state_bits == roci_pkg::QPS_SQE;
+    facts.live = facts.error || state_bits == roci_pkg::QPS_RTS
+                 || state_bits == roci_pkg::QPS_SQD;
+    facts.sqe = state_bits == roci_pkg::QPS_SQE;
+    facts.sqd = state_bits == roci_pkg::QPS_SQD;
+
+    exists = index_before(step2_q.position.oldest_index, walk_horizon_i.horizon);
+    // its record was written since the newest rewind, or before its point
+    facts.landed = index_before(step2_q.position.oldest_index, point.index)
+                   || (walk_horizon_i.epoch == point.epoch
+                       && index_before(step2_q.position.oldest_index, walk_horizon_i.landed));
+    unique case (walk_record_i.kind)
+      roci_pkg::INFLIGHT_NOP, roci_pkg::INFLIGHT_LOCAL: facts.done = 1'b1;
+      roci_pkg::INFLIGHT_FLUSH: facts.done = !facts.error;
+      default: facts.done = psn_before(walk_record_i.last_psn, walk_events_i.acked_psn);
+    endcase
+    facts.done = facts.done && exists && !step2_q.flags.failing && !step2_q.flags.flushing;
+    facts.flush_done = step2_q.flags.flushing && facts.landed
+                       && (walk_record_i.kind == roci_pkg::INFLIGHT_FLUSH
+                           || walk_record_i.kind == roci_pkg::INFLIGHT_NOP);
+
+    facts.failed = walk_events_i.pending == requester_pkg::PENDING_FATAL
+                   || (walk_events_i.local_valid
+                       && walk_details_i.local_index == step2_q.position.oldest_index);
+    facts.at_oldest = walk_events_i.acked_psn == step2_q.position.oldest_psn;
+    facts.sent_all = walk_events_i.idle && facts.at_oldest && !exists;
+    facts.news = walk_events_i.acked_psn != step2_q.flags.seen_acked;
+
+    // one rewind answers all that is pending; the strongest cause counts
+    facts.pending = 1'b1;
+    if (walk_events_i.pending == requester_pkg::PENDING_RNR) begin
+      facts.cause = roci_pkg::RETRY_RNR;
+    end else if (walk_events_i.timer) begin
+      facts.cause = roci_pkg::RETRY_TIMEOUT;
+    end else if (walk_events_i.pending == requester_pkg::PENDING_SEQUENCE) begin
+      facts.cause = roci_pkg::RETRY_NAK_SEQUENCE;
+    end else if (walk_events_i.pending == requester_pkg::PENDING_IMPLIED) begin
+      facts.cause = roci_pkg::RETRY_IMPLIED_NAK;
+    end else if (walk_events_i.underrun) begin
+      facts.cause = roci_pkg::RETRY_UNDERRUN;
+    end else begin
+      // A failure that waits behind other WQEs: what was sent of them asks for an acknowledgement
+      // when it is sent again (a LAST without AckReq would be waited for in vain).
+      facts.cause = roci_pkg::RETRY_OVERTAKEN;
+      facts.pending = walk_events_i.local_valid && !step2_q.flags.stop_told;
+    end
+
+    facts.kind = walk_record_i.kind;
+    facts.signaled = walk_record_i.signaled;
+    facts.wc_opcode = walk_record_i.wc_opcode;
+    facts.byte_len = walk_record_i.byte_len;
+    facts.after = popped(step2_q.position, walk_record_i);
+    facts.events = walk_events_i;
+    facts.details = walk_details_i;
+  end
+
+  // ------------------------------------------------------------------------- stage 3: one step
+  step_t next;                                           // step3_q after this step
   logic leave, write_position, write_flags, act, tell, requeue;
   requester_pkg::ack_action_t action;
   roci_pkg::retry_request_t request;
   requester_pkg::ack_clear_t cleared;
 
   always_comb begin
-    is_error = state_bits == roci_pkg::QPS_ERR || state_bits == roci_pkg::QPS_SQE;
-    is_live = is_error || state_bits == roci_pkg::QPS_RTS || state_bits == roci_pkg::QPS_SQD;
-
-    exists = index_before(step2_q.position.oldest_index, walk_horizon_i.horizon);
-    // its record was written since the newest rewind, or before its point
-    landed = index_before(step2_q.position.oldest_index, point.index)
-             || (walk_horizon_i.epoch == point.epoch
-                 && index_before(step2_q.position.oldest_index, walk_horizon_i.landed));
-    unique case (walk_record_i.kind)
-      roci_pkg::INFLIGHT_NOP, roci_pkg::INFLIGHT_LOCAL: done = 1'b1;
-      roci_pkg::INFLIGHT_FLUSH: done = !is_error;
-      default: done = psn_before(walk_record_i.last_psn, walk_events_i.acked_psn);
-    endcase
-    done = done && exists && !step2_q.flags.failing && !step2_q.flags.flushing;
-    flush_done = step2_q.flags.flushing && landed
-                 && (walk_record_i.kind == roci_pkg::INFLIGHT_FLUSH
-                     || walk_record_i.kind == roci_pkg::INFLIGHT_NOP);
-
-    fatal = walk_events_i.pending == requester_pkg::PENDING_FATAL;
-    local_due = walk_events_i.local_valid
-                && walk_details_i.local_index == step2_q.position.oldest_index;
-    sent_all = walk_events_i.idle && step2_q.position.oldest_psn == walk_events_i.acked_psn
-               && !exists;
-
-    // one rewind answers all that is pending; the strongest cause counts
-    pending = 1'b1;
-    if (walk_events_i.pending == requester_pkg::PENDING_RNR) cause = roci_pkg::RETRY_RNR;
-    else if (walk_events_i.timer) cause = roci_pkg::RETRY_TIMEOUT;
-    else if (walk_events_i.pending == requester_pkg::PENDING_SEQUENCE) begin
-      cause = roci_pkg::RETRY_NAK_SEQUENCE;
-    end else if (walk_events_i.pending == requester_pkg::PENDING_IMPLIED) begin
-      cause = roci_pkg::RETRY_IMPLIED_NAK;
-    end else if (walk_events_i.underrun) cause = roci_pkg::RETRY_UNDERRUN;
-    else begin
-      // A failure that waits behind other WQEs: what was sent of them asks for an acknowledgement
-      // when it is sent again (a LAST without AckReq would be waited for in vain).
-      cause = roci_pkg::RETRY_OVERTAKEN;
-      pending = walk_events_i.local_valid && !step2_q.flags.stop_told;
-    end
-  end
-
-  always_comb begin
-    next = step2_q;
+    next = step3_q;
     next.entry.op = WALK_VISIT;
     leave = 1'b1;
     write_position = 1'b0;
     write_flags = 1'b0;
-    act = step2_valid_q;
+    act = step3_valid_q;
     tell = 1'b0;
     requeue = 1'b0;
 
     request = '0;
-    request.cause = cause;
+    request.cause = facts_q.cause;
     cleared = '0;
 
     action = '0;
-    action.qp = step2_q.entry.qp;
-    action.colour = step2_q.entry.colour;
-    action.wc_opcode = walk_record_i.wc_opcode;
-    action.wqe_index = step2_q.position.oldest_index;
-    action.byte_len = walk_record_i.byte_len;
-    action.psn = step2_q.position.oldest_psn;
+    action.qp = step3_q.entry.qp;
+    action.colour = step3_q.entry.colour;
+    action.wc_opcode = facts_q.wc_opcode;
+    action.wqe_index = step3_q.position.oldest_index;
+    action.byte_len = facts_q.byte_len;
+    action.psn = step3_q.position.oldest_psn;
 
-    if (step2_q.entry.op == WALK_INIT) begin
+    if (step3_q.entry.op == WALK_INIT) begin
       next.position.oldest_index = '0;
-      next.position.oldest_psn = step2_q.entry.psn;
+      next.position.oldest_psn = step3_q.entry.psn;
       next.position.reads_done = '0;
       next.flags = '0;
       next.flags.progressed = 1'b1;
-      next.flags.seen_acked = step2_q.entry.psn;
+      next.flags.seen_acked = step3_q.entry.psn;
       write_position = 1'b1;
       write_flags = 1'b1;
       tell = 1'b1;
 
-    end else if (step2_q.entry.op == WALK_READ || !is_live) begin
+    end else if (step3_q.entry.op == WALK_READ || !facts_q.live) begin
       // nothing changes
 
     end else if (!room_i) begin
       // once more round the loop
-      next = step2_q;
+      next = step3_q;
       leave = 1'b0;
       act = 1'b0;
 
-    end else if (step2_q.entry.op == WALK_RESULT) begin
+    end else if (step3_q.entry.op == WALK_RESULT) begin
       next.flags.locked = 1'b0;
-      if (step2_q.entry.failed && !step2_q.flags.failing && !step2_q.flags.flushing) begin
+      if (step3_q.entry.failed && !step3_q.flags.failing && !step3_q.flags.flushing) begin
         next.flags.failing = 1'b1;
-        next.flags.status = step2_q.entry.status;
-        next.flags.vendor_status = step2_q.entry.vendor_status;
+        next.flags.status = step3_q.entry.status;
+        next.flags.vendor_status = step3_q.entry.vendor_status;
         action.fail = 1'b1;
       end
       leave = 1'b0;
 
-    end else if (step2_q.flags.locked) begin
+    end else if (step3_q.flags.locked) begin
       // the answer of requester_retry brings the QP back
 
-    end else if (step2_q.scanning) begin
-      if (done) begin
-        next.position = popped(step2_q.position, walk_record_i);
+    end else if (step3_q.scanning) begin
+      if (facts_q.done) begin
+        next.position = facts_q.after;
         leave = 1'b0;
       end else begin
         // the row keeps its position: the pops come when the rewind is applied
@@ -347,40 +385,40 @@ module requester_ack_walker #(
         write_flags = 1'b1;
       end
 
-    end else if (done && !landed) begin
+    end else if (facts_q.done && !facts_q.landed) begin
       // an ACK overtook a rewind; what was popped before in this visit is final
       next.scanning = 1'b1;
       write_position = 1'b1;
       leave = 1'b0;
       act = 1'b0;
 
-    end else if (done || flush_done) begin
-      next.position = popped(step2_q.position, walk_record_i);
+    end else if (facts_q.done || facts_q.flush_done) begin
+      next.position = facts_q.after;
       next.moved = 1'b1;
       next.flags.progressed = 1'b1;
-      next.count = step2_q.count + 1'b1;
+      next.count = step3_q.count + 1'b1;
       tell = 1'b1;
-      if (walk_record_i.kind == roci_pkg::INFLIGHT_FLUSH) begin
+      if (facts_q.kind == roci_pkg::INFLIGHT_FLUSH) begin
         // the first one is the WQE that failed, unless the failure came from elsewhere
         action.complete = 1'b1;
         action.status = 7'(roci_hwif_pkg::CQE_STATUS_WR_FLUSH_ERR);
-        action.vendor_status = state_bits == roci_pkg::QPS_SQE
+        action.vendor_status = facts_q.sqe
                                ? 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH_SQE)
                                : 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH);
-        if (step2_q.flags.failing && !step2_q.flags.flushed) begin
-          action.status = step2_q.flags.status;
-          action.vendor_status = step2_q.flags.vendor_status;
+        if (step3_q.flags.failing && !step3_q.flags.flushed) begin
+          action.status = step3_q.flags.status;
+          action.vendor_status = step3_q.flags.vendor_status;
         end
         next.flags.flushed = 1'b1;
       end else begin
-        action.complete = walk_record_i.signaled && !step2_q.flags.flushing;
+        action.complete = facts_q.signaled && !step3_q.flags.flushing;
         action.status = 7'(roci_hwif_pkg::CQE_STATUS_SUCCESS);
       end
-      leave = step2_q.count == COUNT_BITS'(QUANTUM - 1) && (entry_valid_q || queue_valid_i)
+      leave = step3_q.count == COUNT_BITS'(QUANTUM - 1) && (entry_valid_q || queue_valid_i)
               && !requeue_q;
       requeue = leave;
 
-    end else if (step2_q.flags.flushing && !is_error) begin
+    end else if (step3_q.flags.flushing && !facts_q.error) begin
       // SQE -> RTS (UD, UC)
       next.flags.flushing = 1'b0;
       next.flags.failing = 1'b0;
@@ -388,18 +426,18 @@ module requester_ack_walker #(
       next.flags.stop_told = 1'b0;
       leave = 1'b0;
 
-    end else if ((fatal || local_due) && !step2_q.flags.failing
-                 && (!step2_q.flags.flushing
-                     || (!step2_q.flags.flushed
-                         && walk_events_i.acked_psn == step2_q.position.oldest_psn))) begin
+    end else if (facts_q.failed && !step3_q.flags.failing
+                 && (!step3_q.flags.flushing
+                     || (!step3_q.flags.flushed
+                         && facts_q.at_oldest))) begin
       // also if ERR was faster than its reason
       next.flags.failing = 1'b1;
-      next.flags.status = walk_details_i.status;
-      next.flags.vendor_status = walk_details_i.vendor_status;
-      action.fail = !step2_q.flags.flushing;
+      next.flags.status = facts_q.details.status;
+      next.flags.vendor_status = facts_q.details.vendor_status;
+      action.fail = !step3_q.flags.flushing;
       leave = 1'b0;
 
-    end else if (is_error && !step2_q.flags.flushing) begin
+    end else if (facts_q.error && !step3_q.flags.flushing) begin
       request.cause = roci_pkg::RETRY_FLUSH;
       action.request = 1'b1;
       action.clear = 1'b1;
@@ -407,52 +445,52 @@ module requester_ack_walker #(
       next.flags.flushing = 1'b1;
       next.flags.locked = 1'b1;
 
-    end else if (step2_q.flags.flushing || step2_q.flags.failing) begin
+    end else if (step3_q.flags.flushing || step3_q.flags.failing) begin
       // waits for ERR, or for the next flush record
 
-    end else if (pending) begin
+    end else if (facts_q.pending) begin
       action.request = 1'b1;
       action.clear = 1'b1;
       next.flags.locked = 1'b1;
       next.flags.progressed = 1'b0;
-      next.flags.stop_told = walk_events_i.local_valid;
-      tell = walk_events_i.local_valid;
+      next.flags.stop_told = facts_q.events.local_valid;
+      tell = facts_q.events.local_valid;
 
-    end else if (state_bits == roci_pkg::QPS_SQD ? sent_all && !step2_q.flags.drained
-                                                 : step2_q.flags.drained) begin
-      action.drained = state_bits == roci_pkg::QPS_SQD;
+    end else if (facts_q.sqd ? facts_q.sent_all && !step3_q.flags.drained
+                                                 : step3_q.flags.drained) begin
+      action.drained = facts_q.sqd;
       next.flags.drained = action.drained;
     end
 
     // whatever the step was: is there news of acked_psn?
-    if (act && is_live && step2_q.entry.op != WALK_READ && step2_q.entry.op != WALK_INIT
-        && !step2_q.scanning && walk_events_i.acked_psn != step2_q.flags.seen_acked) begin
-      next.flags.seen_acked = walk_events_i.acked_psn;
+    if (act && facts_q.live && step3_q.entry.op != WALK_READ && step3_q.entry.op != WALK_INIT
+        && !step3_q.scanning && facts_q.news) begin
+      next.flags.seen_acked = facts_q.events.acked_psn;
       next.moved = 1'b1;
       tell = 1'b1;
       if (!action.request) next.flags.progressed = 1'b1;
     end
-    request.colour = step2_q.entry.colour;
-    request.progressed = step2_q.flags.progressed
-                         || walk_events_i.acked_psn != step2_q.flags.seen_acked;
-    request.rnr_code = walk_details_i.rnr_code;
-    request.qp = step2_q.entry.qp;
-    request.point.wqe_index = step2_q.position.oldest_index;
-    request.point.first_psn = step2_q.position.oldest_psn;
-    request.point.resume_psn = walk_events_i.acked_psn;
-    request.point.read_ordinal = step2_q.position.reads_done;
+    request.colour = step3_q.entry.colour;
+    request.progressed = step3_q.flags.progressed
+                         || facts_q.news;
+    request.rnr_code = facts_q.details.rnr_code;
+    request.qp = step3_q.entry.qp;
+    request.point.wqe_index = step3_q.position.oldest_index;
+    request.point.first_psn = step3_q.position.oldest_psn;
+    request.point.resume_psn = facts_q.events.acked_psn;
+    request.point.read_ordinal = step3_q.position.reads_done;
     action.retry = request;
-    cleared.qp = step2_q.entry.qp;
-    cleared.acked_psn = walk_events_i.acked_psn;
-    cleared.pending = walk_events_i.pending;
+    cleared.qp = step3_q.entry.qp;
+    cleared.acked_psn = facts_q.events.acked_psn;
+    cleared.pending = facts_q.events.pending;
     action.cleared = cleared;
 
-    if (leave && is_live && step2_q.entry.op != WALK_READ) begin
+    if (leave && facts_q.live && step3_q.entry.op != WALK_READ) begin
       write_flags = 1'b1;
-      write_position = write_position || !step2_q.scanning;
+      write_position = write_position || !step3_q.scanning;
       action.wake = next.moved;
     end
-    again = step2_valid_q && !leave;
+    again = step3_valid_q && !leave;
   end
 
   // The position behind a record. NOPs, local operations and flush records have no PSN.
@@ -472,26 +510,27 @@ module requester_ack_walker #(
     return to;
   endfunction
 
-  assign action_qp_o = step2_q.entry.qp;
+  assign action_qp_o = step3_q.entry.qp;
   assign requeue_valid_o = requeue_q;
   assign requeue_qp_o = requeue_qp_q;
 
   always_comb begin
     ctx_row_o = '0;
-    ctx_row_o.inflight_base = 16'(step2_q.region.base);
-    ctx_row_o.inflight_log2 = step2_q.region.log2;
-    ctx_row_o.oldest_index = step2_q.position.oldest_index;
-    ctx_row_o.reads_done = step2_q.position.reads_done;
-    ctx_row_o.locked = step2_q.flags.locked;
-    ctx_row_o.failing = step2_q.flags.failing;
-    ctx_row_o.flushing = step2_q.flags.flushing;
-    ctx_row_o.acked_psn = walk_events_i.acked_psn;
-    ctx_done_o = step2_valid_q && (step2_q.entry.op == WALK_INIT || step2_q.entry.op == WALK_READ);
+    ctx_row_o.inflight_base = 16'(step3_q.region.base);
+    ctx_row_o.inflight_log2 = step3_q.region.log2;
+    ctx_row_o.oldest_index = step3_q.position.oldest_index;
+    ctx_row_o.reads_done = step3_q.position.reads_done;
+    ctx_row_o.locked = step3_q.flags.locked;
+    ctx_row_o.failing = step3_q.flags.failing;
+    ctx_row_o.flushing = step3_q.flags.flushing;
+    ctx_row_o.acked_psn = facts_q.events.acked_psn;
+    ctx_done_o = step3_valid_q && (step3_q.entry.op == WALK_INIT || step3_q.entry.op == WALK_READ);
 
     busy_o = '0;
     if (entry_valid_q) busy_o[entry_q.colour] = 1'b1;
     if (step1_valid_q) busy_o[step1_q.entry.colour] = 1'b1;
     if (step2_valid_q) busy_o[step2_q.entry.colour] = 1'b1;
+    if (step3_valid_q) busy_o[step3_q.entry.colour] = 1'b1;
     if (action_valid_o) busy_o[action_o.colour] = 1'b1;
   end
 
@@ -505,28 +544,31 @@ module requester_ack_walker #(
       step1_q.fresh <= 1'b1;
     end
     step2_q <= step1;
-    if (requeue) requeue_qp_q <= step2_q.entry.qp;
+    step3_q <= step2_q;
+    facts_q <= facts;
+    if (requeue) requeue_qp_q <= step3_q.entry.qp;
 
-    write_qp_q <= step2_q.entry.qp;
+    write_qp_q <= step3_q.entry.qp;
     write_position_data_q <= next.position;
     write_flags_data_q <= next.flags;
     action_o <= action;
-    ack_state_o.qp <= step2_q.entry.qp;
+    ack_state_o.qp <= step3_q.entry.qp;
     ack_state_o.oldest_index <= next.position.oldest_index;
-    ack_state_o.acked_psn <= step2_q.entry.op == WALK_INIT ? step2_q.entry.psn
-                                                           : walk_events_i.acked_psn;
+    ack_state_o.acked_psn <= step3_q.entry.op == WALK_INIT ? step3_q.entry.psn
+                                                           : facts_q.events.acked_psn;
     ack_state_o.reads_done <= next.position.reads_done;
-    ack_state_o.stop_valid <= step2_q.entry.op != WALK_INIT && walk_events_i.local_valid;
-    ack_state_o.stop_psn <= walk_events_i.local_psn;
+    ack_state_o.stop_valid <= step3_q.entry.op != WALK_INIT && facts_q.events.local_valid;
+    ack_state_o.stop_psn <= facts_q.events.local_psn;
 
     entry_valid_q <= entry_take || (entry_valid_q && !enter);
     step1_valid_q <= again || enter;
     step2_valid_q <= step1_valid_q;
-    write_position_q <= step2_valid_q && write_position;
-    write_flags_q <= step2_valid_q && write_flags;
+    step3_valid_q <= step2_valid_q;
+    write_position_q <= step3_valid_q && write_position;
+    write_flags_q <= step3_valid_q && write_flags;
     action_valid_o <= act;
     // a scan shows nothing until its rewind is applied
-    ack_state_o.valid <= act && tell && !step2_q.scanning;
+    ack_state_o.valid <= act && tell && !step3_q.scanning;
     requeue_q <= (act && requeue) || (requeue_q && !requeue_ready_i);
     ctx_taken_q <= ctx_valid_i && !ctx_done_o
                    && (ctx_taken_q || (entry_take && (entry.op == WALK_INIT
@@ -535,6 +577,7 @@ module requester_ack_walker #(
       entry_valid_q <= 1'b0;
       step1_valid_q <= 1'b0;
       step2_valid_q <= 1'b0;
+      step3_valid_q <= 1'b0;
       write_position_q <= 1'b0;
       write_flags_q <= 1'b0;
       action_valid_o <= 1'b0;
@@ -576,9 +619,11 @@ module requester_ack_walker #(
     if (!rst_i) begin
       // a QP is in the loop once
       if (step1_valid_q && step2_valid_q) assert (step1_q.entry.qp != step2_q.entry.qp);
+      if (step1_valid_q && step3_valid_q) assert (step1_q.entry.qp != step3_q.entry.qp);
+      if (step2_valid_q && step3_valid_q) assert (step2_q.entry.qp != step3_q.entry.qp);
       if (region_write_i) assert (ctx_log2_i >= LOG2_MIN);
       // completions are of WQEs in order, below a pending rewind
-      if (act && action.complete) assert (!step2_q.flags.locked && !step2_q.scanning);
+      if (act && action.complete) assert (!step3_q.flags.locked && !step3_q.scanning);
     end
   end
 

@@ -359,6 +359,13 @@ module requester_packetizer #(
         // kept near, so that the comparison never spans half the circle
         commit_row.read_end_psn = look.acked_psn;
       end
+      if (!requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
+        commit_row.mark_psn = psn_q;
+        commit_row.size_before = row_q.size_since;
+        commit_row.size_since = is_read ? '0 : look.size_log2;
+      end else if (!is_read && look.size_log2 > row_q.size_since) begin
+        commit_row.size_since = look.size_log2;
+      end
     end else if (step_q == RECORD) begin
       commit = inflight_ready_i;
       whole = record_q.kind != roci_pkg::INFLIGHT_FLUSH;

@@ -88,8 +88,8 @@ module requester_read_data (
   row_t judge_row_q;
   fixed_t judge_fixed_q;
   roci_pkg::read_ordinal_t judge_tail_q;
-  logic verdict_valid_q;
-  requester_pkg::read_verdict_t verdict_q;
+  roci_pkg::psn_t judge_offset_q;        // PSNs of the oldest READ that came
+  roci_pkg::psn_t judge_ahead_q;         // PSN of the packet less those
   logic tail_valid_q;
   roci_pkg::qp_t tail_qp_q;
   roci_pkg::read_ordinal_t tail_next_q;  // ordinal after the record
@@ -97,21 +97,22 @@ module requester_read_data (
   logic [63:0] ctx_rdata_q;
 
   // ------------------------------------------------------------------------ context bus
+  // The request is taken into registers, so that the bus is no part of any path inside.
+  logic ctx_busy_q, ctx_write_q, ctx_first_q;
+  logic [3:0] ctx_word_q;
+  logic [63:0] ctx_data_q;
+  roci_pkg::qp_t ctx_qp_q;
   roci_pkg::read_ordinal_t old_tail, beyond;
   logic tail_write;
   roci_hwif_pkg::ctx_qp_read_t ctx_row, look_row;
-  logic ctx_selected, ctx_start, ctx_wants, tail_init, ctx_taken;
-  roci_pkg::qp_t ctx_qp;
+  logic ctx_start, ctx_wants, tail_init, ctx_taken, ctx_finished;
   fixed_t ctx_fixed;
 
   always_comb begin
     ctx_row = '0;
-    ctx_row[63:0] = ctx_i.wdata;
-    ctx_qp = roci_pkg::qp_t'(ctx_i.index);
-    ctx_selected = ctx_i.valid && !ctx_done_q
-                   && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_READ;
-    ctx_start = ctx_selected && ctx_i.write;
-    ctx_wants = ctx_selected && !ctx_taken_q;
+    ctx_row[63:0] = ctx_data_q;
+    ctx_start = ctx_busy_q && ctx_write_q;
+    ctx_wants = ctx_busy_q && !ctx_taken_q;
     // after a record that may still be on its way to the same port
     tail_init = ctx_start && !ctx_tail_q && !tail_write;
     ctx_fixed = '{base: roci_pkg::read_slot_t'(ctx_row.read_base), log2: ctx_row.read_log2,
@@ -128,7 +129,7 @@ module requester_read_data (
     if (ctx_wants) begin
       look.is_start = ctx_start;
       look.is_look = !ctx_start;
-      look.qp = ctx_qp;
+      look.qp = ctx_qp_q;
     end else begin
       look.colour = packet_i.colour;
       look.qp = packet_i.qp;
@@ -153,12 +154,14 @@ module requester_read_data (
   fixed_t fixed;
   roci_pkg::read_ordinal_t tail;
   roci_pkg::read_slot_t slot_mask, slot;
+  roci_pkg::psn_t offset;
 
   always_comb begin
     // the packet before it is of the same QP and may change the row in this cycle
     wait_row = judge_valid_q && judge_q.qp == match_q.qp;
     match_ready = !match_valid_q || (judge_ready && !wait_row);
     slot_mask = roci_pkg::read_slot_t'((32'd1 << fixed.log2) - 32'd1);
+    offset = 24'(row.received >> (4'd7 + 4'(fixed.mtu)));
     slot = fixed.base | (roci_pkg::read_slot_t'(row.head) & slot_mask);
   end
 
@@ -196,8 +199,8 @@ module requester_read_data (
     // 256 bytes << (mtu - 1)
     mtu_bytes = 13'd128 << judge_fixed_q.mtu;
     outstanding = judge_row_q.head != judge_tail_q;
-    expected = match.first_psn + 24'(judge_row_q.received >> (4'd7 + 4'(judge_fixed_q.mtu)));
-    ahead = judge_q.psn - expected;
+    expected = match.first_psn + judge_offset_q;
+    ahead = judge_ahead_q - match.first_psn;
     remaining = match.length - judge_row_q.received;
     is_last = remaining <= 32'(mtu_bytes);
     fitting = is_last ? remaining : 32'(mtu_bytes);
@@ -290,7 +293,7 @@ module requester_read_data (
   // The context bus's operations leave no verdict.
   logic is_ctx, judge_done;
   assign is_ctx = judge_q.is_start || judge_q.is_look;
-  assign judge_done = judge_valid_q && (is_ctx || !verdict_valid_q || verdict_ready);
+  assign judge_done = judge_valid_q && (is_ctx || verdict_ready);
   assign judge_ready = !judge_valid_q || judge_done;
 
   always_comb begin
@@ -304,8 +307,9 @@ module requester_read_data (
     look_row.received = judge_row_q.received;
   end
 
+  assign ctx_finished = ctx_start ? ctx_row_q && ctx_tail_q : judge_done && judge_q.is_look;
   assign ctx_o.done = ctx_done_q;
-  assign ctx_o.rdata = ctx_done_q && !ctx_i.write ? ctx_rdata_q : '0;
+  assign ctx_o.rdata = ctx_done_q && !ctx_write_q ? ctx_rdata_q : '0;
   assign read_record_ready_o = 1'b1;
 
   always_ff @(posedge clk_i) begin
@@ -316,18 +320,30 @@ module requester_read_data (
       judge_fixed_q <= fixed;
       judge_tail_q <= tail;
       judge_slot_q <= slot;
+      judge_offset_q <= offset;
+      judge_ahead_q <= match_q.psn - offset;
     end
-    if (judge_done && !is_ctx) verdict_q <= verdict;
-    ctx_rdata_q <= ctx_i.word == 4'd0 ? look_row[63:0] : ctx_i.word == 4'd1 ? look_row[127:64] : '0;
+    if (ctx_word_q == 4'd0) ctx_rdata_q <= look_row[63:0];
+    else ctx_rdata_q <= ctx_word_q == 4'd1 ? look_row[127:64] : '0;
 
     match_valid_q <= match_ready ? look_valid : 1'b1;
     judge_valid_q <= judge_ready ? (match_valid_q && !wait_row) : 1'b1;
-    verdict_valid_q <= (judge_done && !is_ctx) || (verdict_valid_q && !verdict_ready);
     counters_o <= judge_done && !is_ctx ? counters : '0;
-    ctx_taken_q <= ctx_selected && (ctx_taken_q || ctx_taken);
-    ctx_tail_q <= ctx_start && (ctx_tail_q || tail_init);
-    ctx_row_q <= ctx_start && (ctx_row_q || (judge_done && judge_q.is_start));
-    ctx_done_q <= (ctx_start && ctx_row_q && ctx_tail_q) || (judge_done && judge_q.is_look);
+    if (!ctx_busy_q) begin
+      ctx_write_q <= ctx_i.write;
+      ctx_word_q <= ctx_i.word;
+      ctx_data_q <= ctx_i.wdata;
+      ctx_qp_q <= roci_pkg::qp_t'(ctx_i.index);
+    end
+    ctx_first_q <= !ctx_busy_q;
+    ctx_busy_q <= ctx_busy_q ? !ctx_finished
+                             : ctx_i.valid && !ctx_done_q
+                               && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_READ;
+    ctx_done_q <= ctx_finished;
+    ctx_taken_q <= ctx_busy_q && !ctx_finished && (ctx_taken_q || ctx_taken);
+    ctx_tail_q <= ctx_start && !ctx_finished && (ctx_tail_q || tail_init);
+    ctx_row_q <= ctx_start && !ctx_finished
+                 && (ctx_row_q || (judge_done && judge_q.is_start));
 
     tail_valid_q <= read_record_valid_i;
     tail_qp_q <= read_record_i.qp;
@@ -336,8 +352,8 @@ module requester_read_data (
     if (rst_i) begin
       match_valid_q <= 1'b0;
       judge_valid_q <= 1'b0;
-      verdict_valid_q <= 1'b0;
       counters_o <= '0;
+      ctx_busy_q <= 1'b0;
       ctx_taken_q <= 1'b0;
       ctx_tail_q <= 1'b0;
       ctx_row_q <= 1'b0;
@@ -346,10 +362,22 @@ module requester_read_data (
     end
   end
 
+  // cuts the paths between the two
+  requester_pkg::read_verdict_t verdict_out;
+  logic verdict_out_valid, verdict_out_ready;
+
+  common_fifo #(.WIDTH($bits(requester_pkg::read_verdict_t)), .DEPTH(4)) u_verdicts (
+    .clk_i, .rst_i,
+    .in_valid_i(judge_valid_q && !is_ctx), .in_ready_o(verdict_ready), .in_i(verdict),
+    .out_valid_o(verdict_out_valid), .out_ready_i(verdict_out_ready), .out_o(verdict_out),
+    .usage_o()
+  );
+
   requester_read_pieces u_pieces (
     .clk_i, .rst_i,
     .record_write_i(read_record_valid_i), .record_i(read_record_i),
-    .verdict_valid_i(verdict_valid_q), .verdict_ready_o(verdict_ready), .verdict_i(verdict_q),
+    .verdict_valid_i(verdict_out_valid), .verdict_ready_o(verdict_out_ready),
+    .verdict_i(verdict_out),
     .item_valid_o, .item_ready_i, .item_o
   );
 
@@ -359,13 +387,13 @@ module requester_read_data (
   assign tail_write = tail_valid_q && beyond != '0 && !beyond[7];
 
   common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE(STYLE)) u_tails_record (
-    .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp),
+    .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp_q),
     .wdata_i(tail_write ? tail_next_q : '0),
     .re_i(1'b1), .raddr_i(read_record_i.qp), .rdata_o(old_tail)
   );
 
   common_ram_sdp #(.WIDTH(8), .DEPTH(QPS), .STYLE(STYLE)) u_tails (
-    .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp),
+    .clk_i, .we_i(tail_write || tail_init), .waddr_i(tail_write ? tail_qp_q : ctx_qp_q),
     .wdata_i(tail_write ? tail_next_q : '0),
     .re_i(1'b1), .raddr_i(row_qp), .rdata_o(tail)
   );
@@ -376,7 +404,8 @@ module requester_read_data (
   );
 
   common_ram_sdp #(.WIDTH($bits(fixed_t)), .DEPTH(QPS), .STYLE(STYLE)) u_fixed (
-    .clk_i, .we_i(ctx_start && ctx_i.word == 4'd0), .waddr_i(ctx_qp), .wdata_i(ctx_fixed),
+    .clk_i, .we_i(ctx_start && ctx_first_q && ctx_word_q == 4'd0), .waddr_i(ctx_qp_q),
+    .wdata_i(ctx_fixed),
     .re_i(1'b1), .raddr_i(row_qp), .rdata_o(fixed)
   );
 

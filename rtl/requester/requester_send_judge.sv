@@ -17,8 +17,9 @@
 //  10. no READ credit (wire.md 2.9), PSN distance 2^23 (wire.md 2.1), byte cap      stall
 //  11. sent and acknowledged before (rewind)          skip
 // Windows: a record is free if the WQE's first block is less than the region away from the oldest
-// one; READs in flight are counted by ordinal; SENDs and WRITEs are capped by bytes since the last
-// acknowledged PSN or READ, whichever is later (READs are outside the cap).
+// one; READs in flight are counted by ordinal; SENDs and WRITEs are capped by bytes: packets since
+// the last acknowledged PSN or READ, whichever is later (READs are outside the cap), times the
+// largest packet that may be among them, so that small messages are not counted as full packets.
 //
 // Does not: change anything. Neighbours: requester_packetizer (around it).
 `default_nettype none
@@ -68,7 +69,8 @@ module requester_send_judge (
   logic [15:0] record_distance;
   logic credit, near, inside_cap;
   roci_pkg::psn_t last_psn, before_stop, cap_base, cap_distance, window_distance, psn_distance;
-  logic [4:0] cap_log2, ack_log2;      // packets
+  logic [3:0] size_log2;               // largest packet in the window, this one included
+  logic [4:0] cap_log2, full_log2, ack_log2;   // packets; full: of MTU size
   logic [3:0] ack_mask;
   roci_pkg::read_ordinal_t reads_in_flight;
 
@@ -96,15 +98,22 @@ module requester_send_judge (
   assign cap_base = requester_send_pkg::psn_after(look_i.acked_psn, row_i.read_end_psn)
                     ? look_i.acked_psn : row_i.read_end_psn;
   assign cap_distance = psn_i - cap_base;
-  assign cap_log2 = window_log2_i > 5'(look_i.ctx.mtu_log2)
-                    ? window_log2_i - 5'(look_i.ctx.mtu_log2) : 5'd0;
+  always_comb begin
+    size_log2 = look_i.size_log2;
+    if (row_i.size_before > size_log2) size_log2 = row_i.size_before;
+    if (row_i.size_since > size_log2) size_log2 = row_i.size_since;
+  end
+  assign cap_log2 = window_log2_i > 5'(size_log2) ? window_log2_i - 5'(size_log2) : 5'd0;
+  assign full_log2 = window_log2_i > 5'(look_i.ctx.mtu_log2)
+                     ? window_log2_i - 5'(look_i.ctx.mtu_log2) : 5'd0;
   assign inside_cap = behind(cap_distance) || (cap_distance >> cap_log2) == '0;
 
-  // An ACK is asked for every 16 packets, or every quarter of the cap if that is less (DESIGN 5.3).
+  // Inside a message an ACK is asked for every 16 packets, or every quarter of the cap if that is
+  // less (DESIGN 5.3).
   // Each message ends with an AckReq, so half a record region never goes by without one. Leaving it
   // out on some ends of messages would be decided beside this.
-  assign ack_log2 = cap_log2 < 5'd2 ? 5'd0
-                    : (cap_log2 - 5'd2 < ACK_LOG2 ? cap_log2 - 5'd2 : ACK_LOG2);
+  assign ack_log2 = full_log2 < 5'd2 ? 5'd0
+                    : (full_log2 - 5'd2 < ACK_LOG2 ? full_log2 - 5'd2 : ACK_LOG2);
   assign ack_mask = ~(4'hf << ack_log2);
   assign before_stop = look_i.stop_psn - 24'd1;
 

@@ -62,6 +62,11 @@ package requester_send_pkg;
     roci_pkg::psn_t resume_psn;      // packets below it are not sent again; never below next_psn
     roci_pkg::psn_t read_end_psn;    // one past the last READ response, or acknowledged up to here
     roci_pkg::read_ordinal_t read_ordinal;
+    // Largest packets that may be unacknowledged, log2 of bytes: of those before mark_psn and of
+    // those from it on. When all before the mark are acknowledged it moves on.
+    roci_pkg::psn_t mark_psn;
+    logic [3:0] size_before;
+    logic [3:0] size_since;
   } row_t;
 
   // Everything known of a QP when its WQE comes to its turn.
@@ -71,6 +76,7 @@ package requester_send_pkg;
     row_t row;
     logic row_old;                   // the row is of another epoch: load the rewind point
     logic [23:0] psn_count;          // PSNs of the WQE: max(1, ceil(length / MTU)), NOP: 0
+    logic [3:0] size_log2;           // its largest packet, log2 of bytes, rounded up
     roci_pkg::epoch_t epoch;         // the QP's present one
     roci_pkg::rewind_point_t point;  // where it began
     roci_pkg::qp_state_e state;

@@ -149,7 +149,8 @@ module requester_send_rows (
   // A row written by firmware belongs to the present epoch, so the rewind point is not loaded.
   assign ctx_row = '{epoch: epoch_row.epoch, next_psn: ctx_i.wdata[23:0],
                      max_psn: ctx_i.wdata[23:0], resume_psn: ctx_i.wdata[23:0],
-                     read_end_psn: ctx_i.wdata[23:0], read_ordinal: '0};
+                     read_end_psn: ctx_i.wdata[23:0], read_ordinal: '0,
+                     mark_psn: ctx_i.wdata[23:0], size_before: '0, size_since: '0};
   assign row_wdata = commit_valid_i ? commit_i : ctx_row;
 
   common_ram_sdp #(.WIDTH($bits(requester_send_pkg::row_t)), .DEPTH(QPS)) u_rows (
@@ -205,6 +206,13 @@ module requester_send_rows (
     look.psn_count = 24'(rounded >> look.ctx.mtu_log2);
     if (wait_q.length == '0) look.psn_count = 24'd1;
     if (wait_q.kind == requester_send_pkg::KIND_NOP) look.psn_count = 24'd0;
+
+    look.size_log2 = look.ctx.mtu_log2;
+    for (int unsigned n = 12; n > 0; n--) begin
+      if (wait_q.length <= 32'(1 << (n - 1)) && 4'(n - 1) < look.ctx.mtu_log2) begin
+        look.size_log2 = 4'(n - 1);
+      end
+    end
 
     look.epoch = epoch_row.epoch;
     look.point = epoch_row.point;

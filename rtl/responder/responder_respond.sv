@@ -281,7 +281,7 @@ module responder_respond #(
   logic requeue_in, requeue_valid, requeue_ready, requeue_room;
   roci_pkg::qp_t requeue_in_qp, requeue_qp;
 
-  common_fifo #(.WIDTH(roci_config_pkg::QP_BITS), .DEPTH(4)) u_requeue (
+  common_fifo #(.WIDTH(roci_config_pkg::QP_BITS), .DEPTH(8)) u_requeue (
     .clk_i, .rst_i,
     .in_valid_i(requeue_in), .in_ready_o(requeue_room), .in_i(requeue_in_qp),
     .out_valid_o(requeue_valid), .out_ready_i(requeue_ready), .out_o(requeue_qp), .usage_o()
@@ -314,8 +314,8 @@ module responder_respond #(
 
   assign hand_valid = hand_q == HAND_WALK || hand_q == HAND_SKIP;
   assign hand_skip = hand_q == HAND_SKIP;
-  // at most three results of popped QPs may have to be queued again
-  assign pop_allowed = walk_room && !requeue_valid && !requeue_in && pops_q != 2'd3
+  // at most three results of popped QPs and one more may have to be queued again meanwhile
+  assign pop_allowed = walk_room && !requeue_valid && pops_q != 2'd3
                        && (hand_q == HAND_EMPTY || side_q);
 
   always_comb begin

@@ -113,7 +113,10 @@ struct Bench : Agent {
       if (q.kind == kRestart) REQUIRE(q.index == requeues.front().index);
       requeues.pop_front();
     });
-    pop.on_transfer([this](const pkg::sq_pop_t& p) { model_pop(p, dut->colour_i); });
+    pop.on_transfer([this](const pkg::sq_pop_t& p) {
+      accepted = Accepted{p, producers.front(), dut->colour_i};
+      producers.pop_front();
+    });
     dma.on_transfer([this](const pkg::dma_read_req_t& d) {
       reads.emplace_back(dut.cycle() + latency, d);
     });
@@ -156,12 +159,12 @@ struct Bench : Agent {
     expect_epoch(r.qp, r.point);
   }
 
-  void model_pop(const pkg::sq_pop_t& p, unsigned colour) {
+  void model_pop(const pkg::sq_pop_t& p, std::uint16_t producer, unsigned colour) {
     Row& row = rows[p.qp];
     held_at[colour] = dut.cycle();
     if (p.woken) row.asleep = false;
     row.woken = row.fetched && (row.woken || p.woken);
-    const auto available = static_cast<std::uint16_t>(p.producer - row.fetch_point);
+    const auto available = static_cast<std::uint16_t>(producer - row.fetch_point);
     if (available == 0 || row.asleep || row.state < 2) return;
     const unsigned blocks = std::min<unsigned>(available, 8 - row.fetch_point % 8);
     const std::uint64_t address =
@@ -200,20 +203,12 @@ struct Bench : Agent {
     }
     row.fetch_point = static_cast<std::uint16_t>(row.fetch_point + blocks);
     row.fetched = true;
-    if (row.fetch_point != p.producer) requeues.push_back({kAgain, p.qp, 0});
+    if (row.fetch_point != producer) requeues.push_back({kAgain, p.qp, 0});
   }
 
   // ---- ports
   void sample() override {
     const auto now = dut.cycle();
-    if (const auto e = pkg::epoch_bcast_t::unpack(dut->epoch_o); e.valid) {
-      REQUIRE_FALSE(epochs.empty());
-      REQUIRE(e == epochs.front());
-      epochs.pop_front();
-    }
-    if (const auto s = pkg::state_bcast_t::unpack(dut->state_i); s.valid) {
-      rows[s.qp].state = static_cast<unsigned>(s.state);
-    }
     for (unsigned k = 0; k < 2; ++k) {
       if (shown[k] && (dut->rewind_ready_o >> k & 1)) {
         const auto r = rewinds[k].front();
@@ -221,6 +216,17 @@ struct Bench : Agent {
         shown[k] = false;
         model_rewind(r);
       }
+    }
+    // A rewind is accepted one cycle after it acted: pops of that cycle come behind it.
+    if (accepted) model_pop(accepted->pop, accepted->producer, accepted->colour);
+    accepted.reset();
+    if (const auto e = pkg::epoch_bcast_t::unpack(dut->epoch_o); e.valid) {
+      REQUIRE_FALSE(epochs.empty());
+      REQUIRE(e == epochs.front());
+      epochs.pop_front();
+    }
+    if (const auto s = pkg::state_bcast_t::unpack(dut->state_i); s.valid) {
+      rows[s.qp].state = static_cast<unsigned>(s.state);
     }
     if (dut->turn_i) {
       --turns;
@@ -238,6 +244,13 @@ struct Bench : Agent {
     if (turns == 0 && now > turn_at + 3) REQUIRE(dut->others_fetched_o == 0);
   }
   std::uint64_t turn_at = 0;
+  struct Accepted {
+    pkg::sq_pop_t pop;
+    std::uint16_t producer;
+    unsigned colour;
+  };
+  std::optional<Accepted> accepted;                        // in the last cycle
+  std::deque<std::uint16_t> producers;                     // of the pops to come
 
   void drive() override {
     constexpr unsigned kWidth = pkg::rewind_req_t::width_bits;
@@ -258,6 +271,7 @@ struct Bench : Agent {
       force_state.reset();
     }
     s.pack(dut->state_i);
+    if (accepted) dut->producer_i = accepted->producer;    // holds until the next one
     dut->turn_i = waiting_turns != 0 && random.chance(0.3);
     if (dut->turn_i) --waiting_turns;
     for (; !reads.empty() && reads.front().first <= dut.cycle(); reads.pop_front()) {
@@ -343,7 +357,7 @@ struct Bench : Agent {
   void push_pop(unsigned qp, unsigned blocks, bool woken) {
     pkg::sq_pop_t p{};
     p.qp = static_cast<decltype(p.qp)>(qp);
-    p.producer = static_cast<std::uint16_t>(rows[qp].fetch_point + blocks);
+    producers.push_back(static_cast<std::uint16_t>(rows[qp].fetch_point + blocks));
     p.woken = woken;
     pop.push(p);
   }
@@ -451,7 +465,7 @@ TEST_CASE("one QP: bursts overlap until landing space is used up, a pop every cy
   for (unsigned n = 0; n < kLanding / 8; ++n) {
     pkg::sq_pop_t p{};
     p.qp = static_cast<decltype(p.qp)>(bench.qps[0]);
-    p.producer = 30000;
+    bench.producers.push_back(30000);
     bench.pop.push(p);
   }
   bench.dut.run_until([&] { return bench.reads.size() == kLanding / 8; }, "reads", 200);

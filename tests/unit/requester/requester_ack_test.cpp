@@ -593,20 +593,24 @@ TEST_CASE("rates: a QP's records, ACKs of one QP one by one, ACKs of many QPs") 
     bench.start(s);
     for (unsigned n = 0; n < records; ++n) bench.send(s, s.post(pkg::INFLIGHT_SEND, 1, true));
     bench.settle();
+    // from the first completion to the last
+    const auto measure = [&](unsigned from, unsigned to) {
+      bench.dut.run_until([&] { return bench.completion.received().size() > from; }, "first");
+      const auto start = bench.dut.cycle();
+      bench.dut.run_until([&] { return bench.completion.received().size() == to; }, "last");
+      return static_cast<double>(bench.dut.cycle() - start) / (to - from - 1);
+    };
     // all at once
     bench.tell(1, pkg::ACK_EVENT_ACK, records / 2 - 1);
-    auto start = bench.dut.cycle();
-    bench.dut.run_until([&] { return bench.completion.received().size() == records / 2; }, "half");
-    const double burst = static_cast<double>(bench.dut.cycle() - start) / (records / 2);
-    // one ACK per record, as fast as they are taken
+    const double burst = measure(0, records / 2);
+    // one ACK per record, at the rate of 64-byte WRITEs (3.48 cycles)
     for (unsigned n = records / 2; n < records; ++n) bench.tell(1, pkg::ACK_EVENT_ACK, n);
-    start = bench.dut.cycle();
-    bench.dut.run_until([&] { return bench.completion.received().size() == records; }, "all");
-    const double single = static_cast<double>(bench.dut.cycle() - start) / (records / 2);
+    bench.event.stall(Stall(1 - 1 / 3.48));
+    const double single = measure(records / 2, records);
     WARN(ROCI_CONFIG_NAME << ": cycles per record of one QP: one ACK " << burst
                           << ", an ACK each " << single);
     CHECK(burst <= 3.0);
-    CHECK(single <= 3.0);
+    CHECK(single <= 3.8);
   }
   {
     Bench bench(19);

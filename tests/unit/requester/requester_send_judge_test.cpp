@@ -68,8 +68,11 @@ Verdict rules(const Question& q) {
   if (read) return reads < q.look.ctx.max_rd_atomic ? kSendPacket : kStall;
   const std::uint32_t base = distance(q.look.acked_psn, q.row.read_end_psn) > 0
                                  ? q.look.acked_psn : q.row.read_end_psn;
-  const std::uint64_t mtu = std::uint64_t{1} << q.look.ctx.mtu_log2;
-  const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / mtu);
+  // no packet in the window is larger than this
+  const std::uint64_t size = std::max({std::uint64_t{1} << q.look.size_log2,
+                                       std::uint64_t{1} << q.row.size_before,
+                                       std::uint64_t{1} << q.row.size_since});
+  const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / size);
   const auto out = distance(q.psn, base);
   if (out < 0 && out != kHalf) return kSendPacket;
   return static_cast<std::uint64_t>(out & kPsnMask) < cap ? kSendPacket : kStall;
@@ -96,6 +99,9 @@ Question ask(Random& random) {
   look.stop_valid = random.chance(0.2);
   look.ctx.qp_type = static_cast<std::uint8_t>(random.chance(0.95) ? 0 : random.below(4));
   look.ctx.mtu_log2 = static_cast<std::uint8_t>(random.between(8, 12));
+  for (auto* size : {&look.size_log2, &q.row.size_before, &q.row.size_since}) {
+    *size = static_cast<std::uint8_t>(random.below(random.chance(0.5) ? 13 : 4));
+  }
   look.oldest_index = static_cast<std::uint16_t>(
       w.index - random.below((2u << look.ctx.inflight_log2) + 1) + random.below(2));
   look.reads_done = static_cast<std::uint8_t>(q.row.read_ordinal - random.below(12));

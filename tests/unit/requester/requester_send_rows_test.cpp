@@ -158,6 +158,11 @@ struct Bench : Agent {
     const std::uint64_t count =
         kind == 0 ? 0 : std::max<std::uint64_t>(1, (at_work->length + mtu - 1) / mtu);
     REQUIRE(look.psn_count == count);
+    REQUIRE((std::uint64_t{1} << look.size_log2) >= std::min<std::uint64_t>(at_work->length, mtu));
+    if (look.size_log2 > 0) {
+      const auto largest = std::min<std::uint64_t>(at_work->length, mtu);
+      REQUIRE((std::uint64_t{1} << (look.size_log2 - 1)) < largest);
+    }
     REQUIRE(qp.epoch.fits(now, {look.epoch, look.point.to_string()}));
     pkg::ack_state_t a{};
     a.oldest_index = look.oldest_index;
@@ -255,7 +260,7 @@ struct Bench : Agent {
     ctx(true, kDyn, qp, 0, psn);
     spkg::row_t row{};
     row.epoch = static_cast<std::uint8_t>(model[qp].epoch.value().first);
-    row.next_psn = row.max_psn = row.resume_psn = row.read_end_psn = psn;
+    row.next_psn = row.max_psn = row.resume_psn = row.read_end_psn = row.mark_psn = psn;
     model[qp].row = row;
   }
 };

@@ -530,7 +530,8 @@ class TxModel {
       // the entry may have been reused before the walk came to it
       const bool kept = entries_.rbegin()->first < jump.ordinal + config_.ring();
       if (!jump.satisfied && kept && all_duplicates_found && !fatal_) {
-        return "a duplicate READ was not answered";
+        return "a duplicate READ was not answered: " + std::to_string(jump.ordinal) + "." +
+               std::to_string(jump.packet) + "; " + describe();
       }
     }
     return "";
@@ -555,7 +556,12 @@ class TxModel {
       const Ack& a = acks_[n];
       if (a.event.psn != d.psn || a.event.syndrome != d.syndrome) continue;
       if (!refused_ && a.event.msn != d.msn) continue;
-      if (cursor_ < a.order && !(refused_ && n + 1 == acks_.size())) {
+      if (cursor_ < a.order && a.order <= oldest()) {       // passed over: overwritten
+        cursor_ = a.order;
+        packet_ = 0;
+      }
+      // behind a refused response one may be on its way that was decided before
+      if (cursor_ < a.order && !refused_) {
         return "ACK before the READ responses that precede it";
       }
       next_ack_ = n + 1;
@@ -575,15 +581,16 @@ class TxModel {
     // where this PSN may be: the cursor, or a place that a duplicate asks for again
     bool restart = false;
     // old entries that newer READs have overwritten are passed over
-    const std::uint64_t oldest =
-        std::max(entries_.rbegin()->first + 1, config_.ring()) - config_.ring();
     const auto behind = [&](std::uint64_t ordinal) {
-      for (std::uint64_t n = ordinal + 1; n <= oldest; ++n) {
+      for (std::uint64_t n = ordinal + 1; n <= oldest(); ++n) {
         if (psn_at(n, 0) == d.psn) return n;
       }
       return ordinal;
     };
-    if (packet_ == 0 && cursor_ < oldest) cursor_ = behind(cursor_);
+    if (cursor_ < oldest() && psn_at(cursor_, packet_) != d.psn && behind(cursor_) != cursor_) {
+      cursor_ = behind(cursor_);
+      packet_ = 0;
+    }
     if (!(cursor_ < allowed_ && psn_at(cursor_, packet_) == d.psn && (!starts || packet_ == 0))) {
       for (Jump& jump : jumps_) {
         if (!jump.used && psn_at(jump.ordinal, jump.packet) == d.psn &&
@@ -633,6 +640,12 @@ class TxModel {
       answered_ = std::max(answered_, cursor_);
     }
     return "";
+  }
+
+  /// Ordinal of the oldest READ whose entry was not overwritten.
+  std::uint64_t oldest() const {
+    if (entries_.empty()) return 0;
+    return std::max(entries_.rbegin()->first + 1, config_.ring()) - config_.ring();
   }
 
   std::string describe() const {

@@ -16,29 +16,6 @@ namespace {
 using namespace roci::test;
 using namespace roci::test::responder;
 
-std::uint32_t next_cookie = 1;
-
-/// A WQE for this ring with at least `bytes` of room, in random SGEs.
-Wqe random_wqe(Random& random, const Ring& ring, std::uint64_t bytes) {
-  Wqe wqe;
-  wqe.cookie = next_cookie++;
-  const unsigned count = static_cast<unsigned>(
-      random.between(bytes == 0 ? 0 : 1, random.chance(0.5) ? 1 : ring.max_sge()));
-  std::uint64_t left = bytes;
-  for (unsigned n = 0; n < count; ++n) {
-    Sge sge;
-    sge.va = random();
-    sge.lkey = static_cast<std::uint32_t>(random()) | 1u;
-    std::uint64_t part = random.chance(0.2) ? 0 : random.below(left + 1);
-    if (n + 1 == count) part = left + random.below(3) * 100;
-    sge.length = static_cast<std::uint32_t>(part);
-    left -= std::min(left, part);
-    wqe.sges.push_back(sge);
-  }
-  wqe.count = count;
-  return wqe;
-}
-
 rp::rx_packet_t frame(Bench& b, const Qp& q, unsigned op, std::uint32_t psn,
                       std::uint32_t payload = 0) {
   rp::rx_packet_t p{};

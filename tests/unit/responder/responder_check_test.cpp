@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// responder_check: the pipeline: random requests of few QPs (own RQ and a shared one) in any order
+// and at full rate must give the actions of RxModel in frame order, whatever stalls, lands late,
+// changes state or is read by firmware meanwhile. Reference for the rules: RxModel; the rates are
+// checked.
+#include DUT_HEADER
+
+#include <catch2/catch.hpp>
+
+#include "harness/harness.hpp"
+#include "responder/responder_actions.hpp"
+#include "roci_svstructs.hpp"
+
+namespace {
+using namespace roci::test;
+using namespace roci::test::responder;
+namespace rc = roci::sv::roci_config_pkg;
+
+/// queue_rq_fetch as check sees it: answers a look one cycle later; receives land after a while.
+class Queues : public Agent {
+ public:
+  struct Queue {
+    std::uint64_t posted = 0, landed = 0, taken = 0;
+  };
+
+  explicit Queues(Dut<DUT_CLASS>& dut, std::uint64_t salt) : dut_(dut), random_(salt) {}
+
+  Queue& operator[](unsigned number) { return queues_[number]; }
+  double landing = 0.3;                   // chance of a landing per cycle
+
+  void sample() override {
+    if (dut_->take_valid_o) {
+      const auto take = rp::rq_entry_t::unpack(dut_->take_o);
+      Queue& q = queues_[take.rq];
+      if (q.taken == q.landed) throw Failure("a receive was taken that has not landed");
+      ++q.taken;
+      if (take.index != (q.taken & 0xffff)) throw Failure("wrong index taken");
+    }
+    if (landed_) ++queues_[landed_->rq].landed;    // written in this cycle
+    if (dut_->look_valid_o) looked_ = dut_->look_queue_o;
+    look_now_ = dut_->look_valid_o;
+  }
+  void drive() override {
+    // the RAMs forward what is written in the cycle of the read
+    if (look_now_) {
+      const Queue& q = queues_[looked_];
+      look_.ready = q.landed != q.taken;
+      look_.empty = q.posted == q.taken;
+      look_.index = static_cast<std::uint16_t>(q.taken);
+      look_.slot = static_cast<decltype(look_.slot)>(2 * (q.taken & 7));
+    }
+    look_.pack(dut_->look_i);
+    rp::rq_landed_t landed{};
+    gap_ = !gap_;
+    landed_.reset();
+    if (gap_ && random_.chance(landing)) {
+      std::vector<unsigned> some;
+      for (auto& [number, q] : queues_) {
+        if (q.landed != q.posted) some.push_back(number);
+      }
+      if (!some.empty()) {
+        landed.valid = true;
+        landed.rq = static_cast<decltype(landed.rq)>(random_.pick(some));
+        landed_ = landed;
+      }
+    }
+    landed.pack(dut_->landed_i);
+  }
+
+ private:
+  Dut<DUT_CLASS>& dut_;
+  Random random_;
+  std::map<unsigned, Queue> queues_;
+  rp::rq_look_t look_{};
+  bool look_now_ = false, gap_ = false;
+  unsigned looked_ = 0;
+  std::optional<rp::rq_landed_t> landed_;
+};
+
+struct Bench {
+  explicit Bench(std::uint64_t salt) : random(salt), dut(salt), queues(dut, salt) {
+    dut->colour_i = 0;
+    dut->pressure_i = 0;
+    dut->flush_valid_i = 0;
+    rp::ctx_req_t{}.pack(dut->ctx_i);
+    rp::state_bcast_t{}.pack(dut->state_i);
+    rp::reads_answered_t{}.pack(dut->answered_i);
+    actions.collect();
+    actions.on_transfer([this](const rs::action_t& a) { action(a); });
+    events.collect();
+    packets.on_transfer([this](const rp::rx_packet_t& p) { frames.push_back(p); });
+    dut.reset();
+    dut.attach(queues);
+    dut.attach(packets);
+    dut.attach(actions);
+    dut.attach(events);
+    dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared");
+  }
+  std::uint64_t ctx(bool write, unsigned column, unsigned qp, unsigned word,
+                    std::uint64_t data = 0) {
+    rp::ctx_req_t r{};
+    r.valid = true;
+    r.write = write;
+    r.column = static_cast<std::uint8_t>(column);
+    r.index = static_cast<std::uint16_t>(qp);
+    r.word = static_cast<std::uint8_t>(word);
+    r.wdata = data;
+    r.pack(dut->ctx_i);
+    rp::ctx_rsp_t answer{};
+    dut.run_until([&] {
+      answer = rp::ctx_rsp_t::unpack(dut->ctx_o);
+      return answer.done;
+    }, "context access", 500);
+    rp::ctx_req_t{}.pack(dut->ctx_i);
+    dut.tick();
+    REQUIRE(!rp::ctx_rsp_t::unpack(dut->ctx_o).done);
+    return answer.rdata;
+  }
+  void state(unsigned qp, rp::qp_state_e to) {
+    rp::state_bcast_t s{true, static_cast<decltype(s.qp)>(qp), to};
+    s.pack(dut->state_i);
+    dut.tick();
+    rp::state_bcast_t{}.pack(dut->state_i);
+    dut.tick();
+    states[qp] = to;
+  }
+  void add(const QpConfig& c, std::uint32_t psn) {
+    models[c.qp] = RxModel(c, psn);
+    ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 0,
+        c.cq | std::uint64_t{c.pd} << 16 | std::uint64_t{c.qpn} << 32 |
+            std::uint64_t{c.mtu_code} << 60);
+    ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 1,
+        c.srqn | std::uint64_t{c.srq >= 0} << 24 | std::uint64_t{6} << 32 |
+            std::uint64_t{c.rnr_timer} << 40 | std::uint64_t{c.replay_log2} << 45 |
+            std::uint64_t{c.replay_base} << 48);
+    ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, c.qp, 0, psn);
+    ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, c.qp, 1, (psn - 1) & psn_mask);
+    answered(c.qp, 0);
+    state(c.qp, rp::QPS_RTS);
+  }
+  void answered(unsigned qp, std::uint64_t reads) {
+    rp::reads_answered_t{true, static_cast<decltype(rp::reads_answered_t::qp)>(qp),
+                         static_cast<std::uint8_t>(reads)}.pack(dut->answered_i);
+    dut.tick();
+    rp::reads_answered_t{}.pack(dut->answered_i);
+  }
+  unsigned queue_of(const QpConfig& c) const {
+    return c.srq >= 0 ? (1u << rc::QP_BITS) + static_cast<unsigned>(c.srq) : c.qp;
+  }
+  void action(const rs::action_t& a) {
+    if (a.kind == rs::ACTION_FLUSH) {
+      ++flushes;
+      return;
+    }
+    if (frames.empty()) throw Failure("action without a frame");
+    const auto p = frames.front();
+    frames.pop_front();
+    RxModel& m = models.at(p.qp);
+    if (states[p.qp] == rp::QPS_ERR && !a.respond_valid && a.kind == rs::ACTION_DROP) return;
+    const unsigned op = p.headers.opcode & 0x1f;
+    auto receive = Receive::taken;
+    if (m.in_order(p.headers.psn) && takes_wqe(op) && a.respond_valid &&
+        a.respond.kind == rp::RESPOND_NAK) {
+      if ((a.respond.syndrome & 0xe0) == 0x20) receive = Receive::none;
+      if (a.respond.syndrome == 0x60) receive = Receive::lost;
+    }
+    ReceiveQueue queue;
+    fill(queue, 1);
+    const auto items = m.process(p, receive, queue, m.reads);
+    rnr += receive == Receive::none;
+    lost += receive == Receive::lost;
+    m.found.clear();
+    const auto wrong = action_differs(a, items, op, queue.taken != 0);
+    if (!wrong.empty()) throw Failure(wrong);
+  }
+  /// Waits until all frames have given their action.
+  void settle() {
+    dut.run_until([&] { return packets.empty() && frames.empty(); }, "all actions", 20000);
+  }
+
+  Random random;
+  Dut<DUT_CLASS> dut;
+  Queues queues;
+  Source<rp::rx_packet_t> packets{"packet", dut->packet_valid_i, dut->packet_ready_o,
+                                  dut->packet_i};
+  Sink<rs::action_t> actions{"action", dut->action_valid_o, dut->action_ready_i, dut->action_o};
+  Sink<rp::event_t> events{"event", dut->event_valid_o, dut->event_ready_i, dut->event_o};
+  std::map<unsigned, RxModel> models;
+  std::map<unsigned, rp::qp_state_e> states;
+  std::deque<rp::rx_packet_t> frames;
+  std::uint64_t rnr = 0, lost = 0, flushes = 0;
+};
+
+QpConfig config(unsigned qp, int srq = -1) {
+  QpConfig c;
+  c.qp = qp;
+  c.fn = 1;
+  c.pd = qp + 1;
+  c.cq = qp + 2;
+  c.qpn = 0x770000 + qp;
+  c.replay_log2 = 7;                            // READs are told as answered only now and then
+  c.srq = srq;
+  c.srqn = srq < 0 ? 0 : 0x3000 * (1u << rc::SRQ_BITS) + static_cast<unsigned>(srq);
+  return c;
+}
+}  // namespace
+
+TEST_CASE("random requests of few QPs at full rate") {
+  Random random;
+  std::uint64_t rnr = 0, lost = 0;
+  for (int run = 0; run < 8; ++run) {
+    Bench b(random());
+    b.actions.stall(run % 2 ? Stall::any(random) : Stall(0));
+    b.packets.stall(run % 4 == 3 ? Stall::any(random) : Stall(0));
+    b.queues.landing = run % 3 == 2 ? 0.02 : 0.6;
+    // QPs 9 and 10 share a receive queue
+    const unsigned qps[] = {3, 7, 9, 10};
+    for (const unsigned qp : qps) {
+      b.add(config(qp, qp >= 9 ? 2 : -1), static_cast<std::uint32_t>(random.bits(24)));
+    }
+    PacketSource source(random);
+    for (std::size_t round = 0; round < scaled(120); ++round) {
+      // in a burst the peer does not know the answers: it goes on as if all were well
+      std::map<unsigned, RxModel> plan = b.models;
+      for (std::uint64_t n = random.between(1, 30); n != 0; --n) {
+        const unsigned qp = qps[random.below(run % 2 ? 4 : 2)];
+        auto p = source.next(plan[qp]);
+        p.state = rp::QPS_RTS;
+        ReceiveQueue queue;
+        fill(queue, 1);
+        plan[qp].process(p, Receive::taken, queue, plan[qp].reads);
+        b.packets.push(p);
+      }
+      for (const unsigned qp : qps) {
+        auto& q = b.queues[b.queue_of(b.models[qp].config)];
+        if (random.chance(0.7)) q.posted = std::max(q.posted, q.taken + random.below(12));
+      }
+      for (std::uint64_t n = random.below(60); n != 0; --n) {
+        b.dut->pressure_i = random.chance(0.02);
+        // READs count as answered at once
+        for (const unsigned qp : qps) b.answered(qp, b.models[qp].reads);
+      }
+      b.dut->pressure_i = 0;
+      b.settle();
+      for (const unsigned qp : qps) {
+        const RxModel& m = b.models[qp];
+        b.answered(qp, m.reads);
+        const std::uint64_t word0 = b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 0);
+        REQUIRE((word0 & psn_mask) == m.next_psn);
+        REQUIRE((word0 >> 24 & psn_mask) == m.msn);
+        REQUIRE((word0 >> 51 & 1) == m.closed);
+        REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 1) & psn_mask) == m.acked_psn);
+        if (m.closed) {
+          b.state(qp, rp::QPS_RESET);
+          b.add(m.config, static_cast<std::uint32_t>(random.bits(24)));
+        }
+      }
+    }
+    rnr += b.rnr;
+    lost += b.lost;
+    CHECK(b.events.transfers() == 0);            // none was in RTR
+  }
+  CHECK(rnr > 10);
+  CHECK(lost > 0);
+}
+
+TEST_CASE("a request of a QP follows another one by two cycles, of other QPs by one") {
+  for (const unsigned spread : {1u, 2u, 8u}) {
+    Bench b(1);
+    for (unsigned qp = 0; qp < spread; ++qp) b.add(config(qp), 0);
+    const std::uint64_t count = 400;
+    for (std::uint64_t n = 0; n < count; ++n) {
+      rp::rx_packet_t p{};
+      p.qp = static_cast<decltype(p.qp)>(n % spread);
+      p.fn = 1;
+      p.state = rp::QPS_RTS;
+      p.headers.opcode = WRITE_ONLY;
+      p.headers.psn = static_cast<std::uint32_t>(n / spread);
+      b.packets.push(p);
+    }
+    const std::uint64_t start = b.dut.cycle();
+    b.settle();
+    const double cycles = static_cast<double>(b.dut.cycle() - start) / count;
+    INFO(spread << " QPs: " << cycles << " cycles per request");
+    CHECK(cycles <= (spread == 1 ? 2.05 : 1.05));
+  }
+}
+
+TEST_CASE("waits for a receive on its way, goes on when it lands, or when the QP dies") {
+  Bench b(2);
+  b.queues.landing = 0;
+  b.add(config(3), 10);
+  b.add(config(4), 20);
+  b.queues[3].posted = 1;
+  rp::rx_packet_t p{};
+  p.qp = 3;
+  p.fn = 1;
+  p.state = rp::QPS_RTS;
+  p.headers.opcode = SEND_ONLY;
+  p.headers.psn = 10;
+  b.packets.push(p);
+  auto other = p;
+  other.qp = 4;
+  other.headers.opcode = WRITE_ONLY;
+  other.headers.psn = 20;
+  b.packets.push(other);
+  b.dut.tick(100);
+  CHECK(b.frames.size() == 2);                    // frame order: the other one waits too
+  CHECK(b.dut->count_wait_o);
+  b.queues.landing = 1;
+  b.settle();
+  CHECK(b.queues[3].taken == 1);
+
+  b.queues.landing = 0;
+  b.queues[3].posted = 2;
+  p.headers.psn = 11;
+  b.packets.push(p);
+  b.dut.tick(50);
+  CHECK(b.frames.size() == 1);
+  b.states[3] = rp::QPS_ERR;
+  b.state(3, rp::QPS_ERR);
+  b.settle();
+  CHECK(b.queues[3].taken == 1);
+}
+
+TEST_CASE("flush: takes what lands, says when there is no more, carries the colour") {
+  Bench b(3);
+  b.add(config(3), 10);
+  b.queues[3].posted = b.queues[3].landed = 2;
+  const auto flush = [&] {
+    b.dut->flush_i = 3;
+    b.dut->flush_valid_i = 1;
+    b.dut.run_until([&] { return b.dut->flush_ready_o != 0; }, "flush taken");
+    b.dut.tick();
+    b.dut->flush_valid_i = 0;
+    CHECK(b.dut->fence_busy_o == (b.dut->colour_i ? 2 : 1));
+    b.dut.run_until([&] { return b.dut->flush_done_o != 0; }, "flush done", 50);
+    const bool more = b.dut->flush_more_o;
+    CHECK(b.dut->flush_frame_valid_o == more);
+    b.dut.tick();
+    CHECK(b.dut->fence_busy_o == 0);
+    return more;
+  };
+  CHECK(!flush());                                // not in ERR
+  b.state(3, rp::QPS_ERR);
+  CHECK(flush());
+  b.dut->colour_i = 1;
+  CHECK(flush());
+  CHECK(!flush());
+  b.dut.tick(20);
+  CHECK(b.flushes == 2);
+  CHECK(b.queues[3].taken == 2);
+}
+
+TEST_CASE("COMM_EST: one event with the QP's number, even if it must wait") {
+  Bench b(4);
+  b.add(config(3), 0);
+  b.state(3, rp::QPS_RTR);
+  b.events.stall(Stall(0.95));
+  for (std::uint32_t n = 0; n < 50; ++n) {
+    rp::rx_packet_t p{};
+    p.qp = 3;
+    p.fn = 1;
+    p.state = rp::QPS_RTR;
+    p.headers.opcode = WRITE_ONLY;
+    p.headers.psn = n;
+    b.packets.push(p);
+  }
+  b.settle();
+  b.dut.tick(200);
+  REQUIRE(b.events.received().size() == 1);
+  CHECK(b.events.received()[0].event_type == hw::EQE_TYPE_COMM_EST);
+  CHECK(b.events.received()[0].object == config(3).qpn);
+  CHECK(b.events.received()[0].fn == 1);
+}
