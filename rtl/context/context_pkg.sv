@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_pkg: types between the parts of the translation cache (context_mtt_*).
+// context_pkg: types between the parts of the translation cache (context_mtt_*), and what a failed
+// address check is in a completion.
 `default_nettype none
 
 package context_pkg;
@@ -41,6 +42,22 @@ package context_pkg;
     logic [2:0] page;                                  // which of the line
     roci_pkg::addr_t line_address;                     // DMA address of the line
   } mtt_part_t;
+
+  // {status, vendor status} of a completion whose local key or address failed.
+  function automatic logic [14:0] xlat_failure(input roci_pkg::xlat_status_e status);
+    unique case (status)
+      roci_pkg::XLAT_BAD_PD: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                     8'(roci_hwif_pkg::VENDOR_STATUS_KEY_PD)};
+      roci_pkg::XLAT_BAD_RIGHTS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_RIGHTS)};
+      roci_pkg::XLAT_BAD_BOUNDS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_BOUNDS)};
+      roci_pkg::XLAT_BUS_ERROR: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR),
+                                        8'(roci_hwif_pkg::VENDOR_STATUS_TABLE_BUS)};
+      default: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
+                       8'(roci_hwif_pkg::VENDOR_STATUS_KEY_INVALID)};
+    endcase
+  endfunction
 
 endpackage
 

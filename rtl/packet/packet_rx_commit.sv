@@ -7,11 +7,17 @@
 // - all pieces good: the pieces go to host_scatter, then the packet's tokens (completion, respond or
 //   acknowledge event) into the same ordered stream, so that they come out behind its data (rule 4);
 // - one piece bad: nothing of the payload is placed; the tokens are replaced by what the failure
-//   means (wire.md 2.14): remote key → NAK 0x62; local key of a receive WQE → NAK 0x63 and an
-//   error completion; local key of a READ → local error event for the requester. The QP goes to ERR;
+//   means (wire.md 2.14): remote key → NAK 0x62; local key of a receive WQE, or a page address that
+//   cannot be read → NAK 0x63; local key of a READ → local error event for requester_ack, which
+//   brings the QP to ERR in its turn. Requests bring it to ERR from here;
 // - `error_valid` (a protocol error found earlier): its tokens as they are, and the QP goes to ERR.
 // From a failure on the QP is void: frames of it that were judged before its ERR was known are dropped
-// whole, so that nothing executes after a fatal NAK. RESET ends that.
+// whole, so that nothing executes after a fatal NAK. INIT, the way out of RESET, ends that: frames
+// that were judged before are gone by then. Responses are dropped as soon as the QP is in ERR.
+//
+// Every receive WQE that was taken gives exactly one completion: the failing packet's own, WR_FLUSH_ERR
+// if its packet is dropped here or fails by a remote key, and none behind a bad local key in a FIRST
+// or MIDDLE, whose error completion came already (`swallow`).
 //
 // Flushes of receive WQEs of a QP in ERR (`no_frame`) pass through the same stages between two
 // packets: they have no order entry and no payload, and being void does not concern them.
@@ -143,21 +149,33 @@ module packet_rx_commit #(
 
   // ------------------------------------------------------------------------------ the item in front
   waiting_t waiting, item_q;
-  logic item_valid_q, is_void;
+  logic item_valid_q;
   logic item_finished;
   logic bad_q;                                    // an earlier piece of this packet failed
+  roci_pkg::xlat_status_e status_q;               // its status
+
+  // Row of each QP, and a replica of its state.
+  typedef struct packed {
+    logic swallow;                                // its next completion is of a WQE that failed
+    logic is_void;
+  } row_t;
+  row_t row, row_next;
+  logic in_error;
 
   logic piece_bad, packet_bad, dead;
   logic packet_end, take_answer, piece_write, commit, rollback;
   logic piece_store_ready, verdict_ready, verdict_valid;
-  logic fails, void_write, reset_now;
+  logic fails, asks_error, fails_ok, row_write, init_now;
+  logic is_remote_key, completes, swallows;
   logic error_slot_free;
 
   typedef struct packed {
     logic has_payload;
     logic place;                                  // pieces follow in the piece store
     logic bad;                                    // a piece failed
+    roci_pkg::xlat_status_e status;               // why
     logic dead;                                   // QP was void, or dropped by the dispatcher
+    logic completes;                              // a receive WQE gets its completion
     logic is_remote_key;
     roci_pkg::colour_t colour;
     roci_pkg::qp_t qp;
@@ -170,10 +188,12 @@ module packet_rx_commit #(
 
   assign waiting = waiting_t'(waiting_bits);
   assign waiting_ready = !item_valid_q || item_finished;
-  assign reset_now = state_i.valid && state_i.state == roci_pkg::QPS_RESET;
+  assign init_now = state_i.valid && state_i.state == roci_pkg::QPS_INIT;
 
   always_comb begin
-    dead = item_q.dispatcher_drop || (is_void && !item_q.item.no_frame);
+    dead = item_q.dispatcher_drop || (row.is_void && !item_q.item.no_frame)
+           || (in_error && item_q.item.is_response);
+    is_remote_key = item_q.item.piece.access != roci_pkg::ACCESS_LOCAL_WRITE;
     piece_bad = item_q.item.has_piece && answer_i.status != roci_pkg::XLAT_OK;
     packet_bad = bad_q || piece_bad;
     packet_end = item_valid_q && item_q.item.last
@@ -181,10 +201,21 @@ module packet_rx_commit #(
 
     // ERR is asked for once per QP: later frames are dead
     fails = packet_end && !dead && (packet_bad || item_q.item.end_info.error_valid);
-    // a RESET in this cycle has the write port of the void table
-    verdict_valid = packet_end && piece_store_ready && (!fails || (error_slot_free && !reset_now));
+    asks_error = fails && (item_q.item.end_info.error_valid || !item_q.item.is_response);
+
+    // the receive WQE of this packet, if it ends here
+    completes = !item_q.dispatcher_drop && item_q.item.end_info.completion_valid
+                || (fails && packet_bad && item_q.item.end_info.receive_in_use && !is_remote_key);
+    swallows = row.swallow && completes;
+    row_next.is_void = row.is_void || fails;
+    row_next.swallow = (row.swallow && !completes)
+                       || (fails && completes && !item_q.item.end_info.completion_valid);
+
+    // an INIT in this cycle has the write port of the rows
+    fails_ok = (row_next == row || !init_now) && (!asks_error || error_slot_free);
+    verdict_valid = packet_end && piece_store_ready && fails_ok;
     take_answer = item_valid_q && item_q.item.has_piece && piece_store_ready
-                  && (!packet_end || (verdict_ready && (!fails || (error_slot_free && !reset_now))));
+                  && (!packet_end || (verdict_ready && fails_ok));
     answer_ready_o = take_answer;
     item_finished = item_valid_q
                     && (item_q.item.has_piece ? (answer_valid_i && take_answer && answer_i.last)
@@ -195,14 +226,16 @@ module packet_rx_commit #(
     piece_write = answer_valid_i && take_answer && !item_q.item.piece.check_only;
     commit = packet_end && item_finished && !packet_bad && !dead && !item_q.item.end_info.drop;
     rollback = packet_end && item_finished && !commit;
-    void_write = fails && item_finished;
+    row_write = packet_end && item_finished && row_next != row;
 
     verdict_in.has_payload = item_q.has_payload;
     verdict_in.place = !packet_bad && !dead && !item_q.item.end_info.drop
                        && item_q.item.has_piece && !item_q.item.piece.check_only;
     verdict_in.bad = packet_bad;
+    verdict_in.status = bad_q ? status_q : answer_i.status;
     verdict_in.dead = dead;
-    verdict_in.is_remote_key = item_q.item.piece.access != roci_pkg::ACCESS_LOCAL_WRITE;
+    verdict_in.completes = completes && !swallows;
+    verdict_in.is_remote_key = is_remote_key;
     verdict_in.colour = item_q.item.colour;
     verdict_in.qp = item_q.item.qp;
     verdict_in.psn = item_q.item.psn;
@@ -211,16 +244,30 @@ module packet_rx_commit #(
   end
 
   // a row written in the cycle in which it is read comes out new
-  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS)) u_void (
-    .clk_i, .rst_i, .ready_o,
-    .we_i(reset_now || void_write), .waddr_i(reset_now ? state_i.qp : item_q.item.qp),
-    .wdata_i(!reset_now),
-    .re_i(waiting_ready), .raddr_i(waiting.item.qp), .rdata_o(is_void)
+  logic rows_ready, states_ready;
+  logic [$bits(row_t)-1:0] row_bits;
+  assign ready_o = rows_ready && states_ready;
+  assign row = row_t'(row_bits);
+
+  common_ram_cleared #(.WIDTH($bits(row_t)), .DEPTH(QPS)) u_rows (
+    .clk_i, .rst_i, .ready_o(rows_ready),
+    .we_i(init_now || row_write), .waddr_i(init_now ? state_i.qp : item_q.item.qp),
+    .wdata_i(init_now ? '0 : row_next),
+    .re_i(waiting_ready), .raddr_i(waiting.item.qp), .rdata_o(row_bits)
+  );
+  common_ram_cleared #(.WIDTH(1), .DEPTH(QPS)) u_states (
+    .clk_i, .rst_i, .ready_o(states_ready),
+    .we_i(state_i.valid && states_ready), .waddr_i(state_i.qp),
+    .wdata_i(state_i.state == roci_pkg::QPS_ERR),
+    .re_i(waiting_ready), .raddr_i(waiting.item.qp), .rdata_o(in_error)
   );
 
   always_ff @(posedge clk_i) begin
     if (waiting_ready) begin
       item_q <= waiting;
+    end
+    if (answer_valid_i && take_answer && !bad_q) begin
+      status_q <= answer_i.status;
     end
   end
 
@@ -245,23 +292,25 @@ module packet_rx_commit #(
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       error_valid_o <= 1'b0;
-    end else if (void_write) begin
+    end else if (asks_error && item_finished) begin
       error_valid_o <= 1'b1;
     end else if (error_ready_i) begin
       error_valid_o <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (void_write) begin
+    if (asks_error && item_finished) begin
       error_o.qp <= item_q.item.qp;
       if (item_q.item.end_info.error_valid) begin
         error_o.event_valid <= item_q.item.end_info.error_event != 8'h00;
         error_o.event_type <= item_q.item.end_info.error_event;
       end else begin
-        // wire.md 2.14: bad remote key without a receive WQE in use raises QP_ACCESS_ERR; a bad
-        // local key tells by its error completion
-        error_o.event_valid <= verdict_in.is_remote_key && !item_q.item.is_response;
-        error_o.event_type <= roci_hwif_pkg::EQE_TYPE_QP_ACCESS_ERROR;
+        // wire.md 2.14: a bad remote key raises QP_ACCESS_ERR; a bad local key tells by its error
+        // completion
+        error_o.event_valid <= is_remote_key;
+        error_o.event_type <= verdict_in.status == roci_pkg::XLAT_BUS_ERROR
+                              ? roci_hwif_pkg::EQE_TYPE_QP_FATAL
+                              : roci_hwif_pkg::EQE_TYPE_QP_ACCESS_ERROR;
       end
     end
   end
@@ -309,10 +358,12 @@ module packet_rx_commit #(
   roci_pkg::respond_event_t respond;
   roci_pkg::ack_event_t ack_event;
   logic respond_valid, ack_valid;
+  logic [14:0] failure;                           // {status, vendor status} of a bad local key
   logic step_done;
 
   always_comb begin
     live = !verdict.dead;
+    failure = context_pkg::xlat_failure(verdict.status);
     placing = verdict.place;
     dropping = verdict.has_payload && !verdict.place;
 
@@ -320,7 +371,7 @@ module packet_rx_commit #(
     completion = verdict.end_info.completion;
     respond = verdict.end_info.respond;
     ack_event = verdict.end_info.ack_event;
-    has_completion = live && verdict.end_info.completion_valid;
+    has_completion = verdict.completes;
     respond_valid = live && verdict.end_info.respond_valid;
     ack_valid = live && verdict.end_info.ack_event_valid;
     if (live && verdict.bad) begin
@@ -328,17 +379,30 @@ module packet_rx_commit #(
         ack_valid = 1'b1;
         ack_event.kind = roci_pkg::ACK_EVENT_LOCAL_ERROR;
         ack_event.psn = verdict.psn;
-        ack_event.syndrome = 8'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR);
+        ack_event.syndrome = {1'b0, failure[14:8]};
+        ack_event.msn = {16'd0, failure[7:0]};
       end else begin
         respond_valid = 1'b1;
         respond.kind = roci_pkg::RESPOND_NAK;
         respond.psn = verdict.psn;
         respond.msn = verdict.end_info.nak_msn;
-        respond.syndrome = verdict.is_remote_key ? NAK_REMOTE_ACCESS : NAK_REMOTE_OPERATIONAL;
-        has_completion = verdict.end_info.receive_in_use && !verdict.is_remote_key;
-        completion.is_error = 1'b1;
-        completion.status = 7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR);
+        respond.syndrome = verdict.is_remote_key && verdict.status != roci_pkg::XLAT_BUS_ERROR
+                           ? NAK_REMOTE_ACCESS : NAK_REMOTE_OPERATIONAL;
       end
+    end
+    if (verdict.dead || verdict.bad) begin
+      // the WQE was taken and nothing of the message is told; C10-87 lets a failed WRITE_IMM do so
+      completion.is_error = 1'b1;
+      completion.solicited = 1'b0;
+      completion.opcode = 8'(roci_hwif_pkg::CQE_OPCODE_RECV);
+      completion.byte_len = '0;
+      completion.imm_or_key = '0;
+      completion.flags = '0;
+      completion.tci = '0;
+      {completion.status, completion.vendor_status} =
+          verdict.dead || verdict.is_remote_key
+          ? {7'(roci_hwif_pkg::CQE_STATUS_WR_FLUSH_ERR), 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH)}
+          : failure;
     end
     has_event = respond_valid || ack_valid;
 

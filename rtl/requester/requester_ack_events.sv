@@ -117,7 +117,7 @@ module requester_ack_events (
     .out_valid_o(state_valid), .out_ready_i(state_ready), .out_o(state_qp), .usage_o()
   );
 
-  // Failures of the peer (wire.md 2.14), of the address check and of the bus, as completion status.
+  // Failures that the peer tells (wire.md 2.14) as {status, vendor status} of a completion.
   function automatic logic [14:0] nak_status(input logic [7:0] syndrome);
     unique case (syndrome[4:0])
       5'd1: return {7'(roci_hwif_pkg::CQE_STATUS_REM_INV_REQ_ERR),
@@ -126,21 +126,6 @@ module requester_ack_events (
                     8'(roci_hwif_pkg::VENDOR_STATUS_NAK_REMOTE_ACCESS)};
       default: return {7'(roci_hwif_pkg::CQE_STATUS_REM_OP_ERR),
                        8'(roci_hwif_pkg::VENDOR_STATUS_NAK_REMOTE_OPERATIONAL)};
-    endcase
-  endfunction
-
-  function automatic logic [14:0] xlat_status(input roci_pkg::xlat_status_e status);
-    unique case (status)
-      roci_pkg::XLAT_BAD_PD: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
-                                     8'(roci_hwif_pkg::VENDOR_STATUS_KEY_PD)};
-      roci_pkg::XLAT_BAD_RIGHTS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
-                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_RIGHTS)};
-      roci_pkg::XLAT_BAD_BOUNDS: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
-                                         8'(roci_hwif_pkg::VENDOR_STATUS_KEY_BOUNDS)};
-      roci_pkg::XLAT_BUS_ERROR: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR),
-                                        8'(roci_hwif_pkg::VENDOR_STATUS_TABLE_BUS)};
-      default: return {7'(roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR),
-                       8'(roci_hwif_pkg::VENDOR_STATUS_KEY_INVALID)};
     endcase
   endfunction
 
@@ -194,7 +179,7 @@ module requester_ack_events (
       op.qp = refused_i.qp;
       op.psn = refused_i.psn;
       op.wqe_index = refused_i.wqe_index;
-      {op.status, op.vendor_status} = xlat_status(refused_i.status);
+      {op.status, op.vendor_status} = context_pkg::xlat_failure(refused_i.status);
       refused_ready_o = 1'b1;
     end else if (local_error_valid_i) begin
       op.op = OP_LOCAL;

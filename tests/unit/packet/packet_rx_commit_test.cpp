@@ -2,7 +2,8 @@
 //
 // packet_rx_commit against a model that knows every verdict in advance: the exact sequence of scatter
 // commands and tokens, in frame order, over both units and dispatcher drops; failures become the
-// NAK, completion or event of wire.md 2.14; nothing of a void QP executes until its RESET.
+// NAK, completion or event of wire.md 2.14; nothing of a void QP executes until its INIT, and every
+// receive WQE gives exactly one completion.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -10,6 +11,7 @@
 
 #include <deque>
 #include <map>
+#include <sstream>
 
 #include "harness/harness.hpp"
 #include "roci_hwif.hpp"
@@ -29,6 +31,10 @@ E e(unsigned value) {
 constexpr unsigned kCompletion = 1;
 constexpr unsigned kRespond = 2;
 constexpr unsigned kAckEvent = 3;
+constexpr unsigned kReset = static_cast<unsigned>(pkg::qp_state_e::QPS_RESET);
+constexpr unsigned kInit = static_cast<unsigned>(pkg::qp_state_e::QPS_INIT);
+constexpr unsigned kRts = static_cast<unsigned>(pkg::qp_state_e::QPS_RTS);
+constexpr unsigned kErr = static_cast<unsigned>(pkg::qp_state_e::QPS_ERR);
 
 struct Piece {
   pkg::piece_t piece;
@@ -55,6 +61,8 @@ struct Bench {
   Sink<pkg::state_error_t> error;
   std::deque<Piece> asked;
   std::map<unsigned, bool> is_void;
+  std::map<unsigned, bool> swallow;   // the next completion is of a WQE that failed
+  std::map<unsigned, bool> in_error;
 
   explicit Bench(Random& r)
       : dut(r()),
@@ -101,15 +109,18 @@ struct Bench {
     throw Failure("commands are missing: " + std::to_string(cmd.pending()));
   }
 
-  void reset_qp(unsigned qp) {
+  // State changes come only while the unit is empty: what they mean for a frame is then exact.
+  void set_state(unsigned qp, unsigned to) {
     pkg::state_bcast_t state{};
     state.valid = true;
     state.qp = static_cast<decltype(state.qp)>(qp);
-    state.state = e<pkg::qp_state_e>(0);
+    state.state = e<pkg::qp_state_e>(to);
     state.pack(dut->state_i);
     dut.tick();
     pkg::state_bcast_t{}.pack(dut->state_i);
-    is_void[qp] = false;
+    dut.tick();
+    in_error[qp] = to == kErr;
+    if (to == kInit) is_void[qp] = swallow[qp] = false;
   }
 
   // A token of the frame in work; the first one rides on its last payload command, if there is one.
@@ -152,6 +163,70 @@ bool same(const pkg::scatter_cmd_t& got, const pkg::scatter_cmd_t& want) {
   return got.token == want.token;
 }
 
+std::string describe(const pkg::scatter_cmd_t& c) {
+  std::ostringstream out;
+  out << "kind " << static_cast<unsigned>(c.kind) << " token " << c.has_token << " {kind "
+      << static_cast<unsigned>(c.token.kind) << " qp " << static_cast<unsigned>(c.token.qp)
+      << " end " << c.token.packet_end << " body" << std::hex;
+  for (const auto word : c.token.body) out << ' ' << static_cast<std::uint64_t>(word);
+  out << "}";
+  return out.str();
+}
+
+// The completion of a receive WQE that failed: whose it is, and why; nothing of the message.
+pkg::completion_t failed(const pkg::completion_t& of, hwif::CqeStatus status,
+                         hwif::VendorStatus vendor) {
+  pkg::completion_t c{};
+  c.cq = of.cq;
+  c.qpn = of.qpn;
+  c.wqe_index_or_cookie = of.wqe_index_or_cookie;
+  c.src_qp_or_srq = of.src_qp_or_srq;
+  c.pkey_index = of.pkey_index;
+  c.opcode = static_cast<decltype(c.opcode)>(hwif::CqeOpcode::RECV);
+  c.is_error = true;
+  c.status = static_cast<std::uint8_t>(status);
+  c.vendor_status = static_cast<std::uint8_t>(vendor);
+  return c;
+}
+
+// Status of a local key that failed with `status` of the address check.
+hwif::CqeStatus status_of(pkg::xlat_status_e status) {
+  return status == pkg::xlat_status_e::XLAT_BUS_ERROR ? hwif::CqeStatus::LOC_QP_OP_ERR
+                                                      : hwif::CqeStatus::LOC_PROT_ERR;
+}
+hwif::VendorStatus vendor_of(pkg::xlat_status_e status) {
+  switch (status) {
+    case pkg::xlat_status_e::XLAT_BAD_PD: return hwif::VendorStatus::KEY_PD;
+    case pkg::xlat_status_e::XLAT_BAD_RIGHTS: return hwif::VendorStatus::KEY_RIGHTS;
+    case pkg::xlat_status_e::XLAT_BAD_BOUNDS: return hwif::VendorStatus::KEY_BOUNDS;
+    case pkg::xlat_status_e::XLAT_BUS_ERROR: return hwif::VendorStatus::TABLE_BUS;
+    default: return hwif::VendorStatus::KEY_INVALID;
+  }
+}
+
+// A receive WQE of `qp` in ERR is flushed: one item without a frame.
+void flush(Bench& bench, unsigned qp) {
+  auto item = random_payload<pkg::rx_item_t>(bench.random);
+  item.qp = static_cast<decltype(item.qp)>(qp);
+  item.no_frame = true;
+  item.last = true;
+  item.has_piece = false;
+  item.is_response = false;
+  item.end_info.drop = true;
+  item.end_info.completion_valid = true;
+  item.end_info.respond_valid = false;
+  item.end_info.ack_event_valid = false;
+  item.end_info.error_valid = false;
+  item.end_info.receive_in_use = false;
+  bench.responder.push(item);
+  if (bench.swallow[qp]) {
+    bench.swallow[qp] = false;
+    bench.expect_token(0, qp, item.colour, true, {});
+  } else {
+    bench.expect_token(kCompletion, qp, item.colour, true, body_of(item.end_info.completion));
+  }
+}
+
 // One frame of QP `qp`: items in, expected commands out.
 void frame(Bench& bench, unsigned qp, double fail) {
   Random& random = bench.random;
@@ -180,18 +255,22 @@ void frame(Bench& bench, unsigned qp, double fail) {
   const bool check_only = !response && !order.has_payload && random.chance(0.3);
   end.drop = order.has_payload && random.chance(0.15);
   end.completion_valid = !response && !check_only && random.chance(0.4);
-  end.receive_in_use = end.completion_valid;
+  // a FIRST or MIDDLE has a WQE that does not complete with it
+  end.receive_in_use = !response && !check_only && (end.completion_valid || random.chance(0.4));
   end.completion.is_error = false;
   end.respond_valid = !response && random.chance(0.6);
   end.ack_event_valid = response && random.chance(0.8);
   end.error_valid = random.chance(fail);
   end.error_event = end.error_valid && random.chance(0.5) ? 21 : 0;
   const bool pieced = check_only || (order.has_payload && !end.drop);
-  const bool local = response || end.receive_in_use;
+  // WRITE_IMM has a WQE and a remote key
+  const bool local = response || (end.receive_in_use && random.chance(0.7));
+  if (!local && !end.completion_valid) end.receive_in_use = false;
   const auto pieces = check_only ? 1 : pieced ? random.between(1, 4) : 0;
 
   std::vector<pkg::scatter_cmd_t> placed;
   bool bad = false;
+  auto why = pkg::xlat_status_e::XLAT_OK;
   for (std::uint64_t n = 0; n < std::max<std::uint64_t>(pieces, 1); ++n) {
     item.last = n + 1 >= pieces;
     item.has_piece = pieces != 0;
@@ -217,6 +296,7 @@ void frame(Bench& bench, unsigned qp, double fail) {
         c.packet_last = item.last && a.last;
         placed.push_back(c);
       }
+      if (fails && !bad) why = p.answers.back().status;
       bad |= fails;
       bench.asked.push_back(p);
     }
@@ -224,7 +304,7 @@ void frame(Bench& bench, unsigned qp, double fail) {
   }
   bench.order.push(order);
 
-  const bool dead = bench.is_void[qp];
+  const bool dead = bench.is_void[qp] || (response && bench.in_error[qp]);
   pkg::scatter_cmd_t drop{};
   drop.kind = e<pkg::scatter_kind_e>(1);
   if (dead || bad || end.drop || pieces == 0 || check_only) {
@@ -233,7 +313,14 @@ void frame(Bench& bench, unsigned qp, double fail) {
     for (const auto& c : placed) bench.expect_payload(c);
   }
   if (dead) {
-    bench.expect_token(0, qp, order.colour, true, {});
+    if (end.completion_valid && !bench.swallow[qp]) {
+      bench.expect_token(kCompletion, qp, order.colour, true,
+                         body_of(failed(end.completion, hwif::CqeStatus::WR_FLUSH_ERR,
+                                        hwif::VendorStatus::FLUSH)));
+    } else {
+      bench.expect_token(0, qp, order.colour, true, {});
+    }
+    if (end.completion_valid) bench.swallow[qp] = false;
     return;
   }
 
@@ -247,16 +334,21 @@ void frame(Bench& bench, unsigned qp, double fail) {
     ack_valid = true;
     ack.kind = e<pkg::ack_event_kind_e>(6);
     ack.psn = item.psn;
-    ack.syndrome = static_cast<std::uint8_t>(hwif::CqeStatus::LOC_PROT_ERR);
+    ack.syndrome = static_cast<std::uint8_t>(status_of(why));
+    ack.msn = static_cast<std::uint8_t>(vendor_of(why));
   } else if (bad) {
     respond_valid = true;
     respond.kind = e<pkg::respond_kind_e>(1);
     respond.psn = item.psn;
     respond.msn = end.nak_msn;
-    respond.syndrome = local ? 0x63 : 0x62;
-    completion_valid = local && end.receive_in_use;
-    completion.is_error = true;
-    completion.status = static_cast<std::uint8_t>(hwif::CqeStatus::LOC_PROT_ERR);
+    respond.syndrome = local || why == pkg::xlat_status_e::XLAT_BUS_ERROR ? 0x63 : 0x62;
+    if (local && end.receive_in_use) {
+      completion = failed(completion, status_of(why), vendor_of(why));
+      if (!completion_valid) bench.swallow[qp] = true;
+      completion_valid = true;
+    } else {
+      completion = failed(completion, hwif::CqeStatus::WR_FLUSH_ERR, hwif::VendorStatus::FLUSH);
+    }
   }
   const bool event = respond_valid || ack_valid;
   if (completion_valid) {
@@ -271,14 +363,36 @@ void frame(Bench& bench, unsigned qp, double fail) {
   }
   if (bad || end.error_valid) {
     bench.is_void[qp] = true;
+    // requester_ack asks for ERR in the turn of the READ
+    if (response && !end.error_valid) return;
     pkg::state_error_t error{};
     error.qp = item.qp;
     error.event_valid = end.error_valid ? end.error_event != 0 : !local;
-    error.event_type = end.error_valid
-                           ? end.error_event
-                           : static_cast<std::uint8_t>(hwif::EqeType::QP_ACCESS_ERROR);
+    error.event_type = end.error_valid ? end.error_event
+                       : static_cast<std::uint8_t>(why == pkg::xlat_status_e::XLAT_BUS_ERROR
+                                                       ? hwif::EqeType::QP_FATAL
+                                                       : hwif::EqeType::QP_ACCESS_ERROR);
     bench.error.expect(error);
   }
+}
+
+// Lets everything come out and compares it.
+void settle(Bench& bench) {
+  for (int limit = 0; limit < 300000; ++limit) {
+    if (bench.cmd.received().size() >= bench.expected.size() && bench.error.done()) break;
+    bench.tick();
+  }
+  for (int n = 0; n < 100; ++n) bench.tick();
+  REQUIRE(bench.cmd.received().size() == bench.expected.size());
+  for (std::size_t n = 0; n < bench.expected.size(); ++n) {
+    INFO("command " << n << " of " << bench.expected.size());
+    INFO("got " << describe(bench.cmd.received()[n]) << "\nwant "
+                << describe(bench.expected[n]));
+    REQUIRE(same(bench.cmd.received()[n], bench.expected[n]));
+  }
+  REQUIRE(bench.error.done());
+  bench.cmd.received().clear();
+  bench.expected.clear();
 }
 
 }  // namespace
@@ -300,21 +414,24 @@ TEST_CASE("frames become commands and tokens in order") {
       for (std::size_t n = 0; n < scaled(80); ++n) {
         frame(bench, static_cast<unsigned>(random.below(8)), fail);
       }
-      for (int limit = 0; limit < 300000; ++limit) {
-        if (bench.cmd.received().size() >= bench.expected.size() && bench.error.done()) break;
-        bench.tick();
+      settle(bench);
+      // flushes may pass frames of the other unit, so they get turns of their own here
+      for (int n = 0; n < 3; ++n) {
+        const auto qp = static_cast<unsigned>(random.below(8));
+        if (bench.is_void[qp]) flush(bench, qp);
       }
-      for (int n = 0; n < 100; ++n) bench.tick();
-      REQUIRE(bench.cmd.received().size() == bench.expected.size());
-      for (std::size_t n = 0; n < bench.expected.size(); ++n) {
-        INFO("command " << n << " of " << bench.expected.size());
-        REQUIRE(same(bench.cmd.received()[n], bench.expected[n]));
-      }
-      REQUIRE(bench.error.done());
-      bench.cmd.received().clear();
-      bench.expected.clear();
+      settle(bench);
       for (unsigned qp = 0; qp < 8; ++qp) {
-        if (bench.is_void[qp] && random.chance(0.7)) bench.reset_qp(qp);
+        // what failed goes to ERR; others do so for reasons of their own
+        if (!bench.in_error[qp] && random.chance(bench.is_void[qp] ? 0.5 : 0.1)) {
+          bench.set_state(qp, kErr);
+        } else if (random.chance(0.4)) {
+          bench.set_state(qp, kReset);
+          if (random.chance(0.7)) {
+            bench.set_state(qp, kInit);
+            bench.set_state(qp, kRts);
+          }
+        }
       }
     }
   }

@@ -258,3 +258,46 @@ TEST_CASE("one item per cycle") {
   REQUIRE(bench.dut.cycle() - start < std::max(items, answers) + items / 3 + 100);
   bench.idle(make.decided.size());
 }
+
+// DESIGN 5.3: a fatal NAK and the responses before it are still sent in ERR.
+TEST_CASE("in ERR the responses before a fatal NAK leave, and the NAK") {
+  Random random;
+  Bench bench(random);
+  bench.answer.stall(Stall::any(random));
+  bench.desc.stall(Stall::any(random));
+  Maker make{bench, random, {}, {}};
+  const unsigned qp = 3;
+  const auto set_error = [&] {
+    pkg::state_bcast_t state{};
+    state.valid = true;
+    state.qp = qp;
+    state.state = pkg::qp_state_e::QPS_ERR;
+    state.pack(bench.dut->state_i);
+    bench.dut.tick();
+    pkg::state_bcast_t{}.pack(bench.dut->state_i);
+  };
+  std::uint32_t psn = 0xfffff8;                     // 24 bits, wraps under way
+  for (int n = 0; n < 12; ++n) make.packet(qp, true, psn++, 0.0, false);
+  bench.dut.tick(5);
+  set_error();                                      // items of before are on their way
+  for (int n = 0; n < 12; ++n) make.packet(qp, true, psn++, 0.0, false);
+  make.packet(qp, true, psn, 0.0, true);            // the NAK
+  bench.idle(make.decided.size());
+  REQUIRE(make.decided.size() == 25);
+  REQUIRE(bench.desc.received().size() == 25);
+  for (std::size_t n = 0; n < 25; ++n) REQUIRE(bench.desc.received()[n] == make.decided[n]);
+
+  // a response that is refused in ERR: what is before it still leaves when asked for again, and its NAK
+  psn &= 0xffffff;
+  for (int n = 0; n < 50 && !make.poison[qp * 2 + 1]; ++n) make.packet(qp, true, psn, 1.0, false);
+  REQUIRE(make.poison[qp * 2 + 1] == psn);
+  make.packet(qp, true, psn + 1, 0.0, false);       // vanishes
+  make.packet(qp, true, psn - 2, 0.0, false);
+  make.packet(qp, true, psn - 1, 0.0, false);
+  make.packet(qp, true, psn, 0.0, true);
+  bench.idle(make.decided.size());
+  REQUIRE(bench.desc.received().size() == make.decided.size());
+  for (std::size_t n = 25; n < make.decided.size(); ++n) {
+    REQUIRE(bench.desc.received()[n] == make.decided[n]);
+  }
+}
