@@ -133,8 +133,10 @@ int run(const Options& options) {
     if (folder.empty()) folder = default_folder();
     prepare_folder(folder);
     folder = std::filesystem::absolute(folder);
+    for (unsigned i = 0; i < options.nics; ++i) refuse_live_socket(folder, i);
   }
   if (!options.report.empty()) write_file(options.report, "");
+  if (!options.pcap.empty()) write_file(options.pcap, "");
 
   say("seed " + std::to_string(options.seed));
   World world(world_config(options));

@@ -20,7 +20,7 @@ Server::Server(std::vector<ServedNic> nics, ServerOptions options)
   if (!epoll_) fail(errno, "epoll: %s", errno_text(errno).c_str());
   for (size_t i = 0; i < nics.size(); ++i) {
     nics_.push_back(std::make_unique<Nic>(Nic{std::move(nics[i]), 0}));
-    sockets_.emplace_back(options_.folder, "roci" + std::to_string(i) + ".sock", options_.notice);
+    sockets_.emplace_back(options_.folder, socket_name(static_cast<unsigned>(i)), options_.notice);
     add(sockets_.back().fd());
   }
 }

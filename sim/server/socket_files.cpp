@@ -24,11 +24,11 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// What lies in the place of a socket: nothing, something stale that is removed, or an error.
-void clear_place(const std::string& path, const Notice& notice) {
+// What lies in the place of a socket: nothing, something stale (true), or an error.
+bool stale_in(const std::string& path) {
   struct stat file {};
   if (lstat(path.c_str(), &file) != 0) {
-    if (errno == ENOENT) return;
+    if (errno == ENOENT) return false;
     fail(errno, "%s: %s", path.c_str(), errno_text(errno).c_str());
   }
   if (!S_ISSOCK(file.st_mode)) {
@@ -41,6 +41,11 @@ void clear_place(const std::string& path, const Notice& notice) {
   if (errno != ECONNREFUSED) {
     fail(errno, "%s: %s", path.c_str(), errno_text(errno).c_str());
   }
+  return true;
+}
+
+void clear_place(const std::string& path, const Notice& notice) {
+  if (!stale_in(path)) return;
   if (unlink(path.c_str()) != 0) {
     fail(errno, "stale socket %s cannot be removed: %s", path.c_str(), errno_text(errno).c_str());
   }
@@ -72,6 +77,12 @@ void prepare_folder(const std::string& folder) {
     fail(EPERM, "folder %s belongs to user %u, not to you (%u): use another --dir", folder.c_str(),
          found.st_uid, geteuid());
   }
+}
+
+std::string socket_name(unsigned index) { return "roci" + std::to_string(index) + ".sock"; }
+
+void refuse_live_socket(const std::string& folder, unsigned index) {
+  stale_in(folder + "/" + socket_name(index));
 }
 
 SocketFile::SocketFile(const std::string& folder, const std::string& name, const Notice& notice)

@@ -23,6 +23,13 @@ void prepare_folder(const std::string& folder);
 /// the temporary files ($TMPDIR, /tmp).
 std::string default_folder();
 
+/// Name of NIC i's socket in the folder.
+std::string socket_name(unsigned index);
+
+/// Tells early what SocketFile would tell for NIC `index`: somebody serves there, or no socket lies
+/// in its place. @throws Error  as SocketFile
+void refuse_live_socket(const std::string& folder, unsigned index);
+
 /// A listening Unix socket that is removed from its folder in the end.
 class SocketFile {
  public:

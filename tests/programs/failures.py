@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-2-Clause-Patent
+"""Groups of tests in which something goes wrong: clear words, and all others go on."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from bench import PATIENCE, call, check
+from transfers import PINGPONG, exchange
+
+EBUSY = 16
+
+# Opens the first device by the names in the whole program, where the preload library comes first.
+OPEN = """
+import ctypes, sys
+ctypes.CDLL('libibverbs.so.1', mode=ctypes.RTLD_GLOBAL)
+verbs = ctypes.CDLL(None, use_errno=True)
+verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+verbs.ibv_open_device.restype = ctypes.c_void_p
+verbs.ibv_open_device.argtypes = [ctypes.c_void_p]
+context = verbs.ibv_open_device(verbs.ibv_get_device_list(None)[0])
+print(0 if context else ctypes.get_errno(), flush=True)
+sys.stdin.read()
+"""
+
+
+def refused(nicsim):
+    """What a program asks for and cannot have: EINVAL and what to do."""
+    with nicsim.serve() as served:
+        for side in served.pair("ibv_rc_pingpong", "-n", 1, status=1):
+            check("Failed to modify QP to RTR" in side.err, side)
+            line = [text for text in side.err.splitlines() if text.startswith("roci: ")]
+            check(len(line) == 1 and "is_global" in line[0] and "pass -g" in line[0], side)
+        exchange(served, iterations=3)
+
+
+def take(served, count):
+    """Opens roci0 by `count` programs. @return them, and what each saw: 0 or an errno"""
+    held = [served.start(sys.executable, "-c", OPEN, ROCI_DEVICES="roci0") for _ in range(count)]
+    return held, [int(program.stdout.readline() or -1) for program in held]
+
+
+def give_back(held):
+    """Ends them. @return what they said on stderr"""
+    said = []
+    for program in held:
+        _, err = program.communicate(timeout=PATIENCE)
+        check(program.returncode == 0, err)
+        said.append(err)
+    return said
+
+
+def full(nicsim):
+    """More programs than functions: the next one is told so, and a free one is free again."""
+    functions = 15 if nicsim.config == "wide" else 7
+    with nicsim.serve() as served:
+        held, seen = take(served, functions)
+        check(seen == [0] * functions, seen)
+        more, seen = take(served, 1)
+        check(seen == [EBUSY], seen)
+        said = give_back(more)[0]
+        check(said.count("roci: ") == 1 and "all functions of the NIC are taken" in said, said)
+        give_back(held[:1])
+        exchange(served, iterations=3)
+        give_back(held[1:])
+
+
+def killed(nicsim):
+    """A program dies in the middle of a transfer: others go on, its function comes back."""
+    functions = 15 if nicsim.config == "wide" else 7
+    with nicsim.serve() as served:
+        for who in (0, 1):  # the server, then the client
+            port = str(19700 + os.getpid() % 1000 + who)
+            pair = [served.start(*PINGPONG, "-p", port, "-n", "1000000", ROCI_DEVICES="roci0")]
+            served.wait_for_listener(pair[0], int(port))
+            pair.append(served.start(*PINGPONG, "-p", port, "-n", "1000000", "127.0.0.1",
+                                     ROCI_DEVICES="roci1"))
+            for program in pair:  # addresses are printed when the queue pairs are connected
+                for _ in range(2):
+                    check("address:" in program.stdout.readline(), "no address")
+            exchange(served, "-c", iterations=5)  # beside it
+            check(pair[0].poll() is None and pair[1].poll() is None, "ended early")
+            pair[who].send_signal(signal.SIGKILL)
+            exchange(served, "-c", iterations=5)
+            check(pair[who].wait(timeout=PATIENCE) == -signal.SIGKILL)
+            # the survivor's request is never acknowledged, unless it had nothing under way
+            try:
+                pair[1 - who].wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                pair[1 - who].terminate()
+                pair[1 - who].wait(timeout=PATIENCE)
+            for program in pair:
+                program.communicate()
+        held, seen = take(served, functions)
+        check(seen == [0] * functions, seen)
+        give_back(held)
+        exchange(served, iterations=3)
+
+
+def sockets(nicsim):
+    """Sockets of a nicsim that still lives, or died; signals."""
+    served = nicsim.serve("--nics", "1")
+    again = call([nicsim.path, "serve", "--config", nicsim.config, "--dir", served.directory], 125)
+    check("is served by another nicsim" in again.err and again.out == "", again)
+    served.run("ibv_devinfo")
+    served.stop(signal.SIGKILL, -signal.SIGKILL)
+    check(os.listdir(served.directory) == ["roci0.sock"], os.listdir(served.directory))
+    gone = served.run("ibv_devinfo", status=255)
+    check("roci: " in gone.err or "No IB devices found" in gone.err, gone)
+    with nicsim.serve("--nics", "1") as next_one:
+        check("replaced the stale socket" in next_one.messages(), next_one.messages())
+        next_one.run("ibv_devinfo")
+        next_one.stop(signal.SIGINT)
+    stranger = nicsim.file("stranger")
+    os.mkdir(stranger)
+    with open(os.path.join(stranger, "roci0.sock"), "w", encoding="ascii"):
+        pass
+    wrong = call([nicsim.path, "serve", "--dir", stranger], 125)
+    check("is no socket" in wrong.err, wrong)
+
+
+def misused(nicsim):
+    """Options and files that cannot be used: at once, with status 2 or 125."""
+    report = nicsim.file("report.json")
+    begin = time.monotonic()
+    for options in (["run", "--nics", "0", "--", "true"], ["run", "--loss", "2", "--", "true"],
+                    ["run"], ["serve", "--pair"], ["inject", "--pcap", "x"], ["fly"], []):
+        check("nicsim: " in call([nicsim.path, *options], 2).err, options)
+    for content in (None, b"", b"This is no capture, only text.\n" * 9,
+                    bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000") + b"cut"):
+        capture = nicsim.file("capture")
+        if content is not None:
+            with open(capture, "wb") as out:
+                out.write(content)
+        unreadable = call([nicsim.path, "inject", "--pcap", capture, "--report", report], 2)
+        check(unreadable.err.startswith("nicsim: ") and capture in unreadable.err, unreadable)
+    for option in ("--report", "--pcap"):
+        place = os.path.join(nicsim.folder, "no", "such", "folder")
+        wrong = call([nicsim.path, "run", option, place, "--", "true"], 125)
+        check(place in wrong.err, wrong)
+    missing = call([nicsim.path, "run", "--config", "narrow", "--", "no-such-program"], 125)
+    check("no-such-program" in missing.err, missing)
+    check(time.monotonic() - begin < PATIENCE, "slow")
+    for command in ("run", "serve", "inject"):
+        check(f"nicsim {command}" in call([nicsim.path, command, "--help"]).out, command)
+
+
+GROUPS = {"refused": refused, "full": full, "killed": killed, "sockets": sockets,
+          "misused": misused}

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause-Patent
+"""Stock programs of Debian, unmodified, on simulated NICs at register transfer level.
+
+  programs_test.py --build BUILD [--config wide|narrow] [group]...
+
+Exit status 77 if the programs are not installed.
+"""
+import argparse
+import sys
+import time
+
+import bench
+import failures
+import frames
+import transfers
+
+GROUPS = {**transfers.GROUPS, **failures.GROUPS, **frames.GROUPS}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--config", default="wide", choices=("wide", "narrow"))
+    parser.add_argument("groups", nargs="*", metavar="group", help=", ".join(GROUPS))
+    options = parser.parse_args()
+    if not bench.installed():
+        print("ibverbs-utils and perftest are not installed")
+        sys.exit(77)
+    for name in options.groups or GROUPS:
+        nicsim = bench.Nicsim(options.build, options.config)
+        begin = time.monotonic()
+        try:
+            GROUPS[name](nicsim)
+        finally:
+            nicsim.close()
+        print(f"{name}: ok, {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
