@@ -57,11 +57,11 @@ docs: setup
 docs-check: setup
 	@$(PYTHON) tools/docs_check.py
 
-## soak        long random runs with losses (tests labelled soak)
-soak:
-	@$(call need,tests/soak,the soak test)
-	@$(MAKE) build
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L '^soak$$'
+## soak        long random run with losses: MESSAGES=10000 SEED=1 CONFIG=wide|narrow ARGS="--pcap FILE"
+soak: configure
+	@$(cmake_build) --target roci_soak
+	@$(BUILD)/roci-soak --messages $(or $(MESSAGES),10000) --seed $(or $(SEED),1) \
+	  --config $(or $(CONFIG),wide) $(ARGS)
 
 ## synth       area and logic depth of both configurations (CONFIG=wide|narrow: one of them)
 synth:

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// The soak as a program: `make soak MESSAGES=N SEED=S CONFIG=wide|narrow`.
+#include "soak.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+using roci::soak::SoakConfig;
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: roci-soak [--messages N] [--seed S] [--config wide|narrow] [--pairs N]\n"
+    "                 [--loopback-pairs N] [--max-bytes N] [--impair FACTOR] [--no-memory-noise]\n"
+    "                 [--pcap FILE] [--quiet]\n";
+
+uint64_t number(const char* text) {
+  char* end = nullptr;
+  const uint64_t value = std::strtoull(text, &end, 0);
+  if (end == text || *end != 0) throw std::invalid_argument(std::string("no number: ") + text);
+  return value;
+}
+
+SoakConfig parse(int argc, char** argv) {
+  SoakConfig config;
+  for (int n = 1; n < argc; ++n) {
+    const std::string option = argv[n];
+    if (option == "--quiet") {
+      config.quiet = true;
+      continue;
+    }
+    if (option == "--no-memory-noise") {
+      config.memory_noise = false;
+      continue;
+    }
+    if (n + 1 == argc) throw std::invalid_argument("no value, or unknown: " + option);
+    const char* value = argv[++n];
+    if (option == "--messages") {
+      config.messages = number(value);
+    } else if (option == "--seed") {
+      config.seed = number(value);
+    } else if (option == "--pairs") {
+      config.pairs = static_cast<unsigned>(number(value));
+    } else if (option == "--loopback-pairs") {
+      config.loopback_pairs = static_cast<unsigned>(number(value));
+    } else if (option == "--max-bytes") {
+      config.max_bytes = number(value);
+    } else if (option == "--impair") {
+      config.impair = std::stod(value);
+    } else if (option == "--pcap") {
+      config.capture = value;
+    } else if (option == "--config" && std::strcmp(value, "wide") == 0) {
+      config.chip = roci::sim::ChipConfig::wide;
+    } else if (option == "--config" && std::strcmp(value, "narrow") == 0) {
+      config.chip = roci::sim::ChipConfig::narrow;
+    } else {
+      throw std::invalid_argument("unknown: " + option + " " + value);
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  SoakConfig config;
+  try {
+    config = parse(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "soak: %s\n%s", error.what(), kUsage);
+    return 2;
+  }
+  const auto seed = static_cast<unsigned long long>(config.seed);
+  try {
+    const auto result = roci::soak::run_soak(config);
+    std::fprintf(stderr, "soak: %s, %llu bytes in %llu cycles, %llu of them simulated\n",
+                 std::string(roci::sim::to_string(config.chip)).c_str(),
+                 static_cast<unsigned long long>(result.bytes),
+                 static_cast<unsigned long long>(result.cycles),
+                 static_cast<unsigned long long>(result.simulated_cycles));
+    std::printf("soak: %llu messages, 0 errors, seed %llu\n",
+                static_cast<unsigned long long>(result.messages), seed);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "soak: %s\n", error.what());
+    std::printf("soak: failed, seed %llu\n", seed);
+    return 1;
+  }
+}
