@@ -2,6 +2,7 @@
 #include <roci/dma.hpp>
 #include <roci/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -108,8 +109,10 @@ void DmaArena::give_back(const DmaBuffer& buffer) noexcept {
     }
   }
   chunk.free[begin] = length;
+  if (length != chunk.range.bytes) return;
   // A chunk of its own goes at once; one common chunk stays for the next object.
-  if (length == chunk.range.bytes && (length > CHUNK_BYTES || chunks_.size() > 1)) {
+  const auto common = [](const auto& entry) { return entry.second.range.bytes <= CHUNK_BYTES; };
+  if (length > CHUNK_BYTES || std::count_if(chunks_.begin(), chunks_.end(), common) > 1) {
     transport_.release(chunk.range);
     chunks_.erase(found);
   }

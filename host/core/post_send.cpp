@@ -44,6 +44,7 @@ struct InlineSges {
   size_t bytes() const noexcept { return length; }
   void copy(std::byte* to) const noexcept {
     for (unsigned i = 0; i < count; ++i) {
+      if (list[i].length == 0) continue;  // its address may be null
       std::memcpy(to, reinterpret_cast<const void*>(list[i].addr), list[i].length);
       to += list[i].length;
     }
@@ -63,6 +64,7 @@ struct InlineBuffers {
   size_t bytes() const noexcept { return length; }
   void copy(std::byte* to) const noexcept {
     for (size_t i = 0; i < count; ++i) {
+      if (list[i].length == 0) continue;  // its address may be null
       std::memcpy(to, list[i].addr, list[i].length);
       to += list[i].length;
     }

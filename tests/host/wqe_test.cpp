@@ -185,7 +185,7 @@ TEST_CASE("golden bytes of receives, for every stride") {
 TEST_CASE("requests do not cross lines: the rest of a line is one NOP") {
   // Room for 180 inline bytes: up to 4 blocks.
   Posting p(caps(64, 2, 220));
-  std::vector<uint8_t> data(220);
+  std::vector<uint8_t> data(4 * 64 - 32);
   const auto post_blocks = [&](unsigned blocks) {
     ibv_sge piece{reinterpret_cast<uintptr_t>(data.data()), blocks * 64 - 32, 0};
     ibv_send_wr wr = send_wr(IBV_WR_SEND, &piece, 1, blocks, IBV_SEND_INLINE | IBV_SEND_SIGNALED);
