@@ -34,19 +34,6 @@ ROOT = rtl.ROOT
 MAX_LINES = 800
 MAX_TEST_LINES = 1000     # tests/: a bench with its reference model
 MAX_COLUMNS = 106    # the aim is 100 (docs/style.md); a comment's last word may stand out
-# Modules without a test of their own yet, each with what tests it meanwhile. Must only shrink.
-UNTESTED_LIST = ROOT / "lint" / "untested.txt"
-
-
-def untested():
-    """{module: reason} of lint/untested.txt."""
-    out = {}
-    if UNTESTED_LIST.exists():
-        for line in UNTESTED_LIST.read_text().splitlines():
-            if line.strip() and not line.startswith("#"):
-                name, _, reason = line.partition(" ")
-                out[name] = reason.strip()
-    return out
 
 
 def tracked(*patterns):
@@ -135,25 +122,18 @@ def check_rtl_file(path, report):
 
 def check_unit_tests(report):
     """Each module has tests/unit/<folder>/<module>_test.cpp, and that checks something."""
-    waived = untested()
     for name, path in rtl.modules().items():
         folder = path.parent.relative_to(ROOT / "rtl")
         if folder == pathlib.Path("."):
             continue                        # wiring of the chip: tests/system
         test = ROOT / "tests/unit" / folder / f"{name}_test.cpp"
-        reason = waived.pop(name, None)
         if not test.exists():
-            if not reason:
-                report(path, 1, f"no unit test {short(test)}")
+            report(path, 1, f"no unit test {short(test)}")
             continue
-        if reason is not None:
-            report(UNTESTED_LIST, 1, f"{name} has a test now: take it out")
         text = test.read_text()
         checks = (r"\b(REQUIRE|CHECK)\w*\s*\(|\.expect\s*\(|\bexpect\w*\s*\(")
         if "TEST_CASE" not in text or not re.search(checks, text):
             report(test, 1, "no TEST_CASE that checks anything")
-    for name in waived:
-        report(UNTESTED_LIST, 1, f"{name}: no such module")
     for test in tracked("tests/unit/*_test.cpp"):
         name, folder = test.stem.removesuffix("_test"), test.parent.name
         bench = (test.parent / f"{name}_tb.sv").exists()       # of several modules together

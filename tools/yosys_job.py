@@ -8,10 +8,12 @@ its caller. As a program: yosys_job.py PASS... runs the passes in order.
 As a module: read_slang(...) makes the read command of a module with the right packages, run(...)
 runs passes and gives back (status, log).
 """
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import rtl  # noqa: E402
@@ -56,19 +58,22 @@ def read_slang(top, config, hwif=None, sources=None, parameters=(), options=(), 
 
 
 def run(passes, log=None, timeout=None):
-    """Runs the passes in a new process: (exit status, output), the output also into file `log`."""
-    command = [str(PYTHON), str(pathlib.Path(__file__).resolve()), *passes]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", stdin=subprocess.DEVNULL, timeout=timeout)
-        status, output = done.returncode, done.stdout
-    except subprocess.TimeoutExpired as expired:
-        partial = expired.stdout or b""
-        output = partial.decode(errors="replace") if isinstance(partial, bytes) else partial
-        status, output = 124, output + f"\nERROR: no result after {timeout} s\n"
-    if log is not None:
-        pathlib.Path(log).write_text(output)
-    return status, output
+    """Runs the passes in a new process: (exit status, output).
+
+    With a `log` file the output goes there while it comes, so that a long run can be watched.
+    """
+    command = [str(PYTHON), "-u", str(pathlib.Path(__file__).resolve()), *passes]
+    with (open(log, "w+", encoding="utf-8", errors="replace") if log is not None else
+          tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")) as output:
+        try:
+            status = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT,
+                                    stdin=subprocess.DEVNULL, timeout=timeout).returncode
+        except subprocess.TimeoutExpired:
+            status = 124
+            output.seek(0, os.SEEK_END)
+            output.write(f"\nERROR: no result after {timeout} s\n")
+        output.seek(0)
+        return status, output.read()
 
 
 def undriven(dump):

@@ -99,12 +99,12 @@ struct Bench : Agent {
     const unsigned lane = address % lanes;
     for (std::size_t at = 0; at < lane + memory.size(); at += lanes) {
       rp::read_beat_t beat{};
-      std::array<sv::Word, (8 * lanes + 31) / 32> words{};
+      std::array<roci::sv::Word, (8 * lanes + 31) / 32> words{};
       beat.err = random.chance(0.03);
       for (unsigned b = 0; b < lanes; ++b) {
         const std::size_t byte = at + b;
         if (byte < lane || byte - lane >= memory.size()) continue;
-        words[b / 4] |= static_cast<sv::Word>(memory[byte - lane]) << (8 * (b % 4));
+        words[b / 4] |= static_cast<roci::sv::Word>(memory[byte - lane]) << (8 * (b % 4));
         if (beat.err) expected[expected.size() - count + (byte - lane) / bytes].unreadable = true;
       }
       set(beat.data, words);
@@ -118,7 +118,7 @@ struct Bench : Agent {
     dut->burst_count_i = static_cast<CData>(count);
     dut->burst_stride_i = static_cast<CData>(stride);
     dut->burst_lane_i = static_cast<CData>(address & 63);
-    dut->burst_slot_base_i = static_cast<decltype(dut->burst_slot_base_i)>(base);
+    put(dut->burst_slot_base_i, base);
     dut->burst_slot_log2_i = static_cast<CData>(log2);
     dut->burst_valid_i = 1;
     dut.run_until([&] { return dut->burst_ready_o != 0; }, "burst taken");
@@ -126,8 +126,12 @@ struct Bench : Agent {
     dut->burst_valid_i = 0;
     ++bursts;
   }
+  template <class Port>
+  static void put(Port& port, unsigned value) {
+    port = static_cast<Port>(value);
+  }
   template <class Data, std::size_t N>
-  static void set(Data& data, const std::array<sv::Word, N>& words) {
+  static void set(Data& data, const std::array<roci::sv::Word, N>& words) {
     if constexpr (std::is_integral_v<Data>) {
       data = words[0] | (std::uint64_t{words[1]} << 32);
     } else {
