@@ -103,6 +103,7 @@ class RegionPool {
     for (auto& word : free_) word = 0;
     for (unsigned n = 0; n < regions(ORDERS - 1); ++n) set(ORDERS - 1, n);
     units_free_ = GRANTED;
+    grants_ = 0;
   }
 
   /// The owner's own region.
@@ -111,13 +112,14 @@ class RegionPool {
   }
 
   /// A region of at least 2^need_log2 units for this owner and, if the pool is not short, up to
-  /// 2^want_log2: nobody gets more than an eighth of what is free beyond his need.
-  /// `ok` tells whether the need could be met; if not, nothing was taken.
+  /// 2^want_log2. Beyond his need nobody gets more than an eighth of what is free, nor more than
+  /// 1/(12 + 2.5 n) of the pool if n have got some before: the first is fast, and the 64th still gets
+  /// a usable part. `ok` tells whether the need could be met; if not, nothing was taken.
   Region grant(unsigned owner, unsigned need_log2, unsigned want_log2, bool& ok) {
     ok = true;
     if (want_log2 > MAX_LOG2) want_log2 = MAX_LOG2;
     while (want_log2 > STATIC_LOG2 && want_log2 > need_log2 &&
-           (8u << want_log2) > units_free_) {
+           ((8u << want_log2) > units_free_ || ((24 + 5 * grants_) << want_log2) > 2 * GRANTED)) {
       --want_log2;
     }
     if (want_log2 < need_log2) want_log2 = need_log2;
@@ -138,6 +140,7 @@ class RegionPool {
     unsigned order = region.log2 - MIN_LOG2;
     unsigned n = static_cast<unsigned>(region.base - START) >> region.log2;
     units_free_ += 1u << region.log2;
+    --grants_;
     while (order + 1 < ORDERS && take_bit(order, n ^ 1)) {
       n >>= 1;
       ++order;
@@ -175,6 +178,7 @@ class RegionPool {
           set(o - 1, n + 1);
         }
         units_free_ -= 1u << log2;
+        ++grants_;
         out = {static_cast<uint16_t>(START + (n << log2)), static_cast<uint8_t>(log2)};
         return true;
       }
@@ -184,6 +188,7 @@ class RegionPool {
 
   uint32_t free_[WORDS];
   uint32_t units_free_;
+  uint32_t grants_;
 };
 
 }  // namespace roci::fw

@@ -324,6 +324,22 @@ TEST_CASE("regions of a pool never overlap and come together again") {
   REQUIRE_FALSE(ok);
 }
 
+TEST_CASE("many who want much get a part each") {
+  // the receive slots of `wide`
+  using Pool = fw::RegionPool<4096, 1280, 1, 7>;
+  static Pool pool;
+  pool.init();
+  std::vector<unsigned> sizes;
+  for (unsigned owner = 0; owner < 64; ++owner) {
+    bool ok = false;
+    sizes.push_back(1u << pool.grant(owner, 1, 9, ok).log2);
+    REQUIRE(ok);
+  }
+  CHECK(sizes.front() == 128);
+  CHECK(std::is_sorted(sizes.rbegin(), sizes.rend()));
+  CHECK(sizes.back() == 8);
+}
+
 TEST_CASE("free numbers are reused as late as possible") {
   Random random;
   static fw::IndexPool<1000> pool;
