@@ -87,6 +87,7 @@ class SimulatorTransport final : public Transport {
   pthread_t receiver_{};
   bool receiver_runs_ = false;
   std::atomic<bool> closing_{false};
+  std::atomic<uint32_t> empty_polls_{0};
 };
 
 }  // namespace roci

@@ -219,8 +219,8 @@ class PcapngParser {
         if (exponent > (binary ? 63u : 19u)) file_.fail(at, "time resolution is out of range");
         entry.units_per_second = 1;
         for (unsigned i = 0; i < exponent; ++i) entry.units_per_second *= binary ? 2 : 10;
-      } else if (code == 13 && length == 1) {  // if_fcslen, in bits
-        entry.fcs_bytes = value[0] / 8;
+      } else if (code == 13 && length == 1) {  // if_fcslen: bits, but its example says 4
+        entry.fcs_bytes = value[0] < 8 ? value[0] : value[0] / 8u;
       } else if (code == 14 && length == 8) {  // if_tsoffset, in seconds
         entry.offset_seconds = static_cast<int64_t>(file_.u64(at, "an option"));
       }

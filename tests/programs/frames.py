@@ -29,15 +29,17 @@ def pcap(path, frames):
             out.write(struct.pack("<IIII", 0, number, len(frame), len(frame)) + frame)
 
 
-def pcapng(path, frames, fcs):
-    """A capture with FCS: 4 more bytes per frame, which `fcs` makes of the frame."""
+def pcapng(path, frames, fcs, fcs_length=32):
+    """A capture with FCS: 4 more bytes per frame, which `fcs` makes of the frame.
+
+    Its length is in bits by the text of the format and in bytes by its example."""
     def block(kind, body):
         length = 12 + len(body)
         return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
 
     with open(path, "wb") as out:
         out.write(block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)))
-        options = struct.pack("<HHB3x", 13, 1, 4) + struct.pack("<HH", 0, 0)  # if_fcslen 4
+        options = struct.pack("<HHB3x", 13, 1, fcs_length) + struct.pack("<HH", 0, 0)  # if_fcslen
         out.write(block(1, struct.pack("<HHI", 1, 0, 0) + options))
         for frame in frames:
             data = frame + fcs(frame)
@@ -124,7 +126,7 @@ def filters(nicsim):
            [None if v["grh"]["dgid"] == gid else "gid" for v in chosen])
     check(any(v["grh"]["dgid"] != gid for v in chosen), "all frames have one GID")
     expect(names, inject(nicsim, capture, "--mac", "02:00:00:00:00:77"), ["mac"] * len(frames))
-    pcapng(capture, frames, lambda frame: struct.pack("<I", zlib.crc32(frame) ^ 0x10))
+    pcapng(capture, frames, lambda frame: struct.pack("<I", zlib.crc32(frame) ^ 0x10), 4)
     expect(names, inject(nicsim, capture), ["fcs"] * len(frames))
 
 
