@@ -17,13 +17,16 @@ bram36; `lut4` counts an ECP5 carry cell as 2 and a 16x4 LUT RAM as 6. `lut_dept
 tools/lutdepth.py.
 Out of context: no pads, no clock buffers, no MUXF (-nowidelut), assertions left out.
 
-The whole chip keeps its hierarchy (--best-effort-hierarchy), so that each block has a row and no
-pass sees 50 k LUTs at once; --flat dissolves it. A single module is flat.
+The whole chip is cut into its blocks, the modules below the roci_* wiring: each is flattened and
+synthesised in its own process, then the netlists are joined again, so that the depth is that of paths
+through several blocks. Netlists of blocks stay in build/synth/blocks under the hash of what went in:
+a change costs the blocks that it changes. A single module is flat.
 
 Fails (exit 1) on latches, undriven or doubly driven nets, combinational loops, unmapped cells.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -92,53 +95,169 @@ def block_name(name):
     return name
 
 
-def synthesise(top, config, args):
-    """Runs one synthesis; (exit status, text for the user)."""
-    start = time.time()
-    build = args.build.resolve()
-    out = build / "synth"
-    out.mkdir(parents=True, exist_ok=True)
-    name = config if top == "roci_top" else f"{top}_{config}"
-    hwif = build / "hwif" if (build / "hwif/roci_hwif_pkg.sv").exists() else None
-    hierarchy = args.hierarchy or (top == "roci_top" and not args.flat)
-    options = ["--ignore-assertions"] + ["--best-effort-hierarchy"] * hierarchy
-    read = yosys_job.read_slang(top, config, hwif, None, args.parameter, options)
-    netlist = out / f"{name}.netlist.json"
-    stat = out / f"{name}.stat.json"
-    if config == "wide":
-        synth = f"synth_xilinx -family xcup -top {top} -noiopad -noclkbuf -nowidelut -uram"
-        synth += "" if hierarchy else " -flatten"
-    else:
-        synth = f"synth_ecp5 -top {top}" + (" -noflatten" if hierarchy else "")
-    # Latches would be mapped to LD* or to LUT loops: refuse them while they are still visible.
-    dump = out / f"{name}.dump"
-    passes = [read, f"dump -o {dump}", "check -assert", "proc",
-              "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr",
-              *["opt_hier", "opt_clean -purge", "opt_expr"] * (3 * hierarchy),
-              synth, f"tee -q -o {stat} stat -json", "flatten", "opt_clean -purge",
-              "check -mapped -assert", f"select {top}", f"write_json -selected {netlist}"]
-    status, log = yosys_job.run(passes, out / f"{name}.log")
-    if status:
-        lines = log.strip().split("\n")
-        errors = [i for i, l in enumerate(lines) if re.search(r"Warning: |error: |ERROR", l)]
-        first = max(errors[0] - 1 if errors else 0, len(lines) - 60)
-        text = "\n".join(lines[first:])
-        return 1, f"synth {top} ({config}) failed, log {out / name}.log\n{text}"
+# Passes that map a module, and the primitives that its netlist then holds.
+SYNTH = {"wide": "synth_xilinx -family xcup -noiopad -noclkbuf -nowidelut -uram -flatten -top",
+         "narrow": "synth_ecp5 -top"}
+PRIMITIVES = {"wide": "+/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
+              "narrow": "+/ecp5/cells_sim.v +/ecp5/cells_bb.v"}
+# Latches would be mapped to LD* or to LUT loops: refused while they are still visible.
+NO_LATCH = "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
+
+
+class Failed(Exception):
+    """Synthesis refused the design; the text is for the user."""
+
+
+def run(what, passes, log):
+    """Runs passes; raises Failed with what the log says."""
+    status, text = yosys_job.run(passes, log)
+    if not status:
+        return
+    lines = text.strip().split("\n")
+    errors = [i for i, l in enumerate(lines) if re.search(r"Warning: |error: |ERROR", l)]
+    first = max(errors[0] - 1 if errors else 0, len(lines) - 60)
+    raise Failed("\n".join([f"{what} failed, log {log}", *lines[first:]]))
+
+
+def front(top, config, args, out, options):
+    """Reads and checks the RTL: the passes so far, to be continued in the same process."""
+    hwif = args.build.resolve() / "hwif"
+    hwif = hwif if (hwif / "roci_hwif_pkg.sv").exists() else None
+    read = yosys_job.read_slang(top, config, hwif, None, args.parameter,
+                                ["--ignore-assertions", *options])
+    return [read, f"dump -o {out}.dump", "check -assert", "proc", NO_LATCH]
+
+
+def refuse_undriven(out):
+    dump = pathlib.Path(f"{out}.dump")
     undriven = yosys_job.undriven(dump.read_text())
     dump.unlink()
     if undriven:
-        return 1, f"synth {top} ({config}) failed: never driven: {', '.join(undriven)}"
-    counts = totals(json.loads(stat.read_text()))
-    result = count(counts[top], config)
+        raise Failed(f"never driven: {', '.join(undriven)}")
+
+
+def finish(top, out):
+    """The last passes: the flat netlist of primitives, checked."""
+    return ["flatten", "opt_clean -purge", "check -mapped -assert", f"select {top}",
+            f"write_json -selected {out}.netlist.json"]
+
+
+def synthesise_module(top, config, args, out):
+    """One module, flat or with its hierarchy: the statistics of Yosys."""
+    options = ["--best-effort-hierarchy"] * args.hierarchy
+    synth = f"{SYNTH[config]} {top}"
+    if args.hierarchy:
+        synth = synth.replace(" -flatten", "")
+        synth += "" if config == "wide" else " -noflatten"
+    run(f"synth {top} ({config})",
+        [*front(top, config, args, out, options), synth, f"tee -q -o {out}.stat.json stat -json",
+         *finish(top, out)], f"{out}.log")
+    refuse_undriven(out)
+    return json.loads(pathlib.Path(f"{out}.stat.json").read_text())
+
+
+def block_modules(stat):
+    """Modules that become blocks: instantiated by the wiring (roci_*), not wiring themselves."""
+    modules = {name.lstrip("\\"): m for name, m in stat["modules"].items()}
+    return sorted({kind.lstrip("\\") for name, m in modules.items()
+                   if block_name(name).startswith("roci_")
+                   for kind in m["num_cells_by_type"] if kind.lstrip("\\") in modules
+                   and not block_name(kind.lstrip("\\")).startswith("roci_")})
+
+
+def digest(text, *more):
+    """Hash of RTLIL that depends neither on line numbers nor on Yosys' running numbers."""
+    text = re.sub(r"^\s*attribute \\src .*\n|^autoidx .*\n|^#.*\n", "", text, flags=re.M)
+    numbers = {}
+    text = re.sub(r"(?<=\$)\d+\b", lambda m: str(numbers.setdefault(m.group(), len(numbers))),
+                  text)
+    return hashlib.sha256("\0".join([text, *more]).encode()).hexdigest()[:32]
+
+
+def synthesise_block(module, config, sources, stubs, folder):
+    """Netlist of one block (`stubs`: of the wiring, whose blocks are black boxes), from the store
+    if nothing changed: (path of the RTLIL, statistics)."""
+    texts = [path.read_text() for path in sources]
+    key = digest("".join(texts), SYNTH[config], yosys_job.version())
+    target = folder / f"{re.sub('[^A-Za-z0-9_]', '_', block_name(module))}.{key}"
+    netlist, stat = pathlib.Path(f"{target}.il"), pathlib.Path(f"{target}.stat.json")
+    if not (netlist.exists() and stat.exists()):
+        start = time.time()
+        passes = [f"read_rtlil {path}" for path in sources]
+        passes += ["setattr -mod -unset keep_hierarchy *"]
+        passes += [f"blackbox {' '.join(stubs)}"] if stubs else []
+        passes += [f"{SYNTH[config]} {module}", f"tee -q -o {stat}.new stat -json",
+                   f"select {module}", f"write_rtlil -selected {netlist}"]
+        run(f"synth {block_name(module)} ({config})", passes, f"{target}.log")
+        os.replace(f"{stat}.new", stat)
+        print(f"  {config}: {block_name(module)} {time.time() - start:.0f} s", file=sys.stderr,
+              flush=True)
+    return netlist, json.loads(stat.read_text())
+
+
+def synthesise_chip(top, config, args, out):
+    """The whole chip, block by block: statistics as of one hierarchical run."""
+    folder = out.parent / "blocks" / config
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = f"{out}.front.il"
+    run(f"synth {top} ({config})",
+        [*front(top, config, args, out, ["--best-effort-hierarchy"]),
+         *["opt_hier", "opt_clean -purge", "opt_expr"] * 3,
+         f"tee -q -o {out}.stat.json stat -json", f"write_rtlil {whole}"], f"{out}.log")
+    refuse_undriven(out)
+    blocks = block_modules(json.loads(pathlib.Path(f"{out}.stat.json").read_text()))
+    files = {name: pathlib.Path(f"{out}.{number}.il") for number, name in
+             enumerate([*blocks, top])}
+    passes = [f"read_rtlil {whole}", f"setattr -mod -set keep_hierarchy 1 {' '.join(blocks)}",
+              "flatten -noscopeinfo", "opt_clean -purge"]
+    for name, path in files.items():
+        passes += [f"select {name}", f"write_rtlil -selected {path}", "select -clear"]
+    run(f"synth {top} ({config})", passes, f"{out}.log")
+    jobs = [(name, [files[name]], []) for name in blocks]
+    # The largest first: the last job should not be a long one.
+    jobs.sort(key=lambda job: -files[job[0]].stat().st_size)
+    jobs.append((top, list(files.values()), blocks))
+    stat = {"modules": {}}
+    netlists = []
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        done = pool.map(lambda j: synthesise_block(j[0], config, j[1], j[2], folder), jobs)
+        for (name, _, _), (netlist, found) in zip(jobs, done):
+            netlists.append(netlist)
+            modules = {n.lstrip("\\"): m for n, m in found["modules"].items()}
+            stat["modules"][name] = modules[name]
+    run(f"synth {top} ({config})",
+        [f"read_verilog -lib {PRIMITIVES[config]}", *(f"read_rtlil -overwrite {n}" for n in netlists),
+         "setattr -mod -unset keep_hierarchy *", f"hierarchy -check -top {top}",
+         *finish(top, out)], f"{out}.log")
+    for path in [*files.values(), pathlib.Path(whole)]:
+        path.unlink()
+    kept = {str(netlist.with_suffix("")) for netlist in netlists}
+    for old in folder.iterdir():
+        if not any(str(old).startswith(name) for name in kept):
+            old.unlink()                                # of an earlier state of the tree
+    return stat
+
+
+def synthesise(top, config, args):
+    """Runs one synthesis; (exit status, text for the user)."""
+    start = time.time()
+    out = args.build.resolve() / "synth" / (config if top == "roci_top" else f"{top}_{config}")
+    out.parent.mkdir(parents=True, exist_ok=True)
     try:
-        depth, paths = lutdepth.measure(netlist, None, 3)
+        chip = top == "roci_top" and not args.flat
+        stat = (synthesise_chip if chip else synthesise_module)(top, config, args, out)
+        counts = totals(stat)
+        result = count(counts[top], config)
+        depth, paths = lutdepth.measure(f"{out}.netlist.json", None, args.paths)
+    except Failed as failed:
+        return 1, f"synth {top} ({config}): {failed}"
     except lutdepth.Loop as loop:
         return 1, f"synth {top} ({config}): {loop}"
     result["lut_depth"] = depth
-    result["blocks"] = blocks(json.loads(stat.read_text()), counts, top, config)
+    result["blocks"] = blocks(stat, counts, top, config)
     result["deepest"] = [f"{p[0]} -> {p[-1]} ({d})" for d, p in paths]
     result["seconds"] = round(time.time() - start)
-    target = out / f"{name}.json"
+    target = pathlib.Path(f"{out}.json")
     target.write_text(json.dumps(result, indent=2) + "\n")
     return 0, table(top, config, result, target)
 
@@ -181,7 +300,8 @@ def main():
     parser.add_argument("--config", choices=rtl.CONFIGS, action="append")
     parser.add_argument("-G", dest="parameter", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--hierarchy", action="store_true", help="keep it for a single module")
-    parser.add_argument("--flat", action="store_true", help="dissolve the hierarchy of roci_top")
+    parser.add_argument("--flat", action="store_true", help="roci_top in one piece")
+    parser.add_argument("--paths", type=int, default=3, help="deepest ends to print")
     parser.add_argument("--build", type=pathlib.Path, default=rtl.ROOT / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
@@ -192,10 +312,10 @@ def main():
               "fail", file=sys.stderr)
     failed = 0
     configs = args.config or list(rtl.CONFIGS)
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for status, text in pool.map(lambda c: synthesise(args.module, c, args), configs):
-            print(text, flush=True)
-            failed |= status
+    for config in configs:
+        status, text = synthesise(args.module, config, args)
+        print(text, flush=True)
+        failed |= status
     return failed
 
 

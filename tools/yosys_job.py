@@ -8,6 +8,7 @@ its caller. As a program: yosys_job.py PASS... runs the passes in order.
 As a module: read_slang(...) makes the read command of a module with the right packages, run(...)
 runs passes and gives back (status, log).
 """
+import functools
 import os
 import pathlib
 import re
@@ -74,6 +75,14 @@ def run(passes, log=None, timeout=None):
             output.write(f"\nERROR: no result after {timeout} s\n")
         output.seek(0)
         return status, output.read()
+
+
+@functools.cache
+def version():
+    """Version of pyosys, as a part of keys of stored results."""
+    return subprocess.run([str(PYTHON), "-c", "import importlib.metadata as m;"
+                           "print(m.version('pyosys'))"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
 
 
 def undriven(dump):
