@@ -55,6 +55,7 @@ module roci_control #(
   output roci_pkg::state_bcast_t            state_o,
   output roci_pkg::rnr_bcast_t              rnr_o,
   output roci_pkg::port_t                   port_o,
+  output logic                              port_enable_o,
   output roci_pkg::colour_t                 colour_o,
   output logic [63:0]                       clock_o,
   output logic [cpu_pkg::FNS-1:0]           fn_disabled_o,
@@ -184,7 +185,7 @@ module roci_control #(
     .order_valid_i(order_valid), .order_ready_o(order_ready), .order_i(order),
     .fn_enabled_o(fn_enabled), .fn_disabled_o, .fn_failed_o(fn_failed),
     .ctx_i(ctx_o), .ctx_o(ctx_csr), .clock_i(clock_o), .link_up_i, .speed_mbps_i,
-    .port_enable_o(), .trap_i(cpu_trap), .cpu_hold_o(cpu_hold),
+    .port_enable_o, .trap_i(cpu_trap), .cpu_hold_o(cpu_hold),
     .load_valid_o(load_valid), .load_addr_o(load_addr), .load_data_o(load_data),
     .written_o(written), .pulse_i(pulse), .amount_i
   );

@@ -19,6 +19,7 @@ module roci_receive (
   input  roci_pkg::ctx_req_t               ctx_i,
   output roci_pkg::ctx_rsp_t               ctx_o,
   input  roci_pkg::port_t                  port_i,
+  input  wire                              enable_i,         // the port receives
   input  roci_pkg::state_bcast_t           state_i,
   input  roci_pkg::colour_t                colour_i,
 
@@ -76,7 +77,9 @@ module roci_receive (
   output logic                             pressure_o,       // the packet buffer is above half
   output roci_pkg::fence_busy_t            fence_busy_o,
   output roci_pkg::rx_l2_drop_t            l2_drop_o,        // pulses for the counters
-  output logic                             frame_good_o,
+  output roci_count_pkg::rx_frame_count_t        frame_count_o,
+  output roci_count_pkg::rx_packet_count_t       packet_count_o,
+  output roci_count_pkg::rx_commit_count_t       commit_count_o,
   output roci_pkg::rx_fate_t               fate_o,
   output roci_pkg::rx_dispatch_count_t     dispatch_count_o
 );
@@ -86,14 +89,20 @@ module roci_receive (
   localparam int unsigned ORDER_ENTRIES = 64;
 
   // ------------------------------------------------------------------------------- frames
-  logic wire_valid, frame_valid, loopback_room;
+  logic wire_valid, frame_valid, loopback_room, wire_good;
+  logic [13:0] wire_bytes;
   roci_pkg::beat_t wire_beat, frame;
   roci_pkg::rx_side_t wire_side, frame_side, frame_side_q;
 
   ethernet_rx u_ethernet_rx (
-    .clk_i, .rst_i, .port_i, .tdata_i, .tkeep_i, .tlast_i, .tuser_i, .tvalid_i,
+    .clk_i, .rst_i, .port_i, .enable_i, .tdata_i, .tkeep_i, .tlast_i, .tuser_i, .tvalid_i,
     .frame_valid_o(wire_valid), .frame_o(wire_beat), .side_o(wire_side),
-    .drop_o(l2_drop_o), .good_o(frame_good_o)
+    .drop_o(l2_drop_o), .good_o(wire_good), .good_bytes_o(wire_bytes)
+  );
+  ethernet_rx_count u_count (
+    .clk_i, .rst_i, .wire_good_i(wire_good), .wire_bytes_i(wire_bytes),
+    .loopback_valid_i(loopback_valid_i && loopback_ready_o), .loopback_i, .loopback_side_i,
+    .count_o(frame_count_o)
   );
   ethernet_merge u_merge (
     .clk_i, .rst_i,
@@ -160,6 +169,15 @@ module roci_receive (
     .out_valid_o(payload_valid), .out_ready_i(payload_ready), .out_o(payload_bits), .usage_o()
   );
 
+  always_ff @(posedge clk_i) begin
+    packet_count_o <= '0;
+    if (headers_valid && headers_ready && !rst_i) begin
+      packet_count_o <= '{multicast: headers.dgid[127:120] == 8'hff,
+                          ecn_marked: headers.ecn_marked,
+                          payload_bytes: headers.payload_length};
+    end
+  end
+
   // ------------------------------------------------------------------- dispatch, commit, scatter
   logic dispatch_order_valid, dispatch_order_ready, order_valid, order_ready;
   roci_pkg::rx_order_t dispatch_order;
@@ -210,7 +228,8 @@ module roci_receive (
     .requester_i(roci_pkg::rx_item_t'(requester_bits)),
     .xlat_valid_o, .xlat_ready_i, .xlat_o, .answer_valid_i, .answer_ready_o, .answer_i,
     .cmd_valid_o(cmd_valid), .cmd_ready_i(cmd_ready), .cmd_o(cmd),
-    .error_valid_o, .error_ready_i, .error_o, .state_i, .ready_o(commit_ready)
+    .error_valid_o, .error_ready_i, .error_o, .state_i, .count_o(commit_count_o),
+    .ready_o(commit_ready)
   );
   host_scatter u_scatter (
     .clk_i, .rst_i,

@@ -130,6 +130,7 @@ module roci_top #(
   roci_pkg::state_bcast_t state;
   roci_pkg::rnr_bcast_t rnr;
   roci_pkg::port_t port;
+  logic port_enable;
   roci_pkg::colour_t colour;
   logic [63:0] clock;
   logic doorbell_valid;
@@ -167,7 +168,7 @@ module roci_top #(
   assign word_ready[READ_ATOMIC] = 1'b1;
 
   host_dma_read u_dma_read (
-    .clk_i, .rst_i,
+    .clk_i, .rst_i, .fn_disabled_i(fn_disabled_o),
     .req_valid_i(read_valid), .req_ready_o(read_ready), .req_i(read_req),
     .beat_valid_o(word_valid), .beat_ready_i(word_ready), .beat_o(word),
     .axi_arvalid_o(m_axi_arvalid), .axi_arready_i(m_axi_arready), .axi_araddr_o(m_axi_araddr),
@@ -178,7 +179,7 @@ module roci_top #(
     .count_bytes_o(read_bytes), .count_error_o(read_error)
   );
   host_dma_write u_dma_write (
-    .clk_i, .rst_i,
+    .clk_i, .rst_i, .fn_disabled_i(fn_disabled_o),
     .req_valid_i(write_valid), .req_ready_o(write_ready), .req_i(write_req),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
     .cqe_room_o(cqe_room), .cqe_reserve_i(cqe_reserve), .state_i(state), .token_o(token),
@@ -213,6 +214,7 @@ module roci_top #(
   roci_pkg::inflight_write_t inflight;
   roci_pkg::read_record_write_t record;
   logic local_error_valid, local_error_ready, resent;
+  roci_count_pkg::stall_counters_t stalled;
   roci_pkg::local_error_t local_error;
   logic [ERRORS-1:0] error_valid, error_ready;   // 0 ack, 1 packetizer, 2 commit, 3 responder, 4 CQ
   roci_pkg::state_error_t [ERRORS-1:0] error;
@@ -254,7 +256,8 @@ module roci_top #(
     .local_error_valid_o(local_error_valid), .local_error_ready_i(local_error_ready),
     .local_error_o(local_error),
     .state_error_valid_o(error_valid[1]), .state_error_ready_i(error_ready[1]),
-    .state_error_o(error[1]), .fence_busy_o(packetizer_busy), .resent_o(resent)
+    .state_error_o(error[1]), .fence_busy_o(packetizer_busy), .resent_o(resent),
+    .stalled_o(stalled)
   );
 
   // ---------------------------------------------------------------------- acknowledgements, retry
@@ -336,7 +339,7 @@ module roci_top #(
   logic responder_item_valid, responder_item_ready, tx_response_valid, tx_response_ready;
   roci_pkg::rx_item_t responder_item;
   roci_pkg::tx_item_t tx_response;
-  logic count_wait, count_lost, count_rnr, count_duplicate_read, count_ignored_read;
+  logic count_wait, count_lost, count_gap, count_duplicate, count_ignored_read;
 
   responder_path u_responder (
     .clk_i, .rst_i, .ctx_i(ctx), .ctx_o(ctx_responder), .state_i(state), .colour_i(colour),
@@ -357,8 +360,9 @@ module roci_top #(
     .done_valid_i(fate_valid), .done_i(tx_fate),
     .error_valid_o(error_valid[3]), .error_ready_i(error_ready[3]), .error_o(error[3]),
     .async_valid_o(event_valid[3]), .async_ready_i(event_ready[3]), .async_o(events[3]),
-    .count_wait_o(count_wait), .count_lost_o(count_lost), .count_rnr_o(count_rnr),
-    .count_duplicate_read_o(count_duplicate_read), .count_ignored_read_o(count_ignored_read),
+    .count_wait_o(count_wait), .count_lost_o(count_lost), .count_rnr_o(),
+    .count_gap_o(count_gap), .count_duplicate_o(count_duplicate),
+    .count_ignored_read_o(count_ignored_read),
     .fence_busy_o(responder_busy), .ready_o(responder_ready)
   );
   queue_rq_fetch u_rq_fetch (
@@ -412,16 +416,21 @@ module roci_top #(
   logic [1:0] xlat_valid, xlat_ready, answer_valid, answer_ready;   // 0 TX, 1 RX
   roci_pkg::xlat_req_t [1:0] xlat;
   roci_pkg::xlat_rsp_t [1:0] answer;
-  logic loopback_valid, loopback_ready, aborted, frame_good;
+  logic loopback_valid, loopback_ready, aborted;
   roci_pkg::beat_t loopback;
   roci_pkg::rx_side_t loopback_side;
   roci_pkg::rx_l2_drop_t l2_drop;
   roci_pkg::rx_fate_t fate;
+  roci_count_pkg::rx_frame_count_t rx_frames;
+  roci_count_pkg::rx_packet_count_t rx_packets;
+  roci_count_pkg::rx_commit_count_t committed;
+  roci_count_pkg::tx_frame_count_t tx_frames;
+  roci_count_pkg::tx_packet_count_t tx_packets;
   roci_pkg::rx_dispatch_count_t dispatch_count;
 
   roci_transmit u_transmit (
     .clk_i, .rst_i, .ready_o(transmit_ready), .ctx_i(ctx), .ctx_o(ctx_transmit), .port_i(port),
-    .state_i(state),
+    .enable_i(port_enable), .state_i(state),
     .request_valid_i(request_valid), .request_ready_o(request_ready), .request_i(request_item),
     .response_valid_i(tx_response_valid), .response_ready_o(tx_response_ready),
     .response_i(tx_response),
@@ -440,11 +449,12 @@ module roci_top #(
     .tuser_o(m_axis_tuser), .tvalid_o(m_axis_tvalid), .tready_i(m_axis_tready),
     .loopback_valid_o(loopback_valid), .loopback_ready_i(loopback_ready),
     .loopback_o(loopback), .loopback_side_o(loopback_side),
-    .fence_busy_o(transmit_busy), .aborted_o(aborted)
+    .fence_busy_o(transmit_busy), .aborted_o(aborted), .frame_count_o(tx_frames),
+    .packet_count_o(tx_packets)
   );
   roci_receive u_receive (
     .clk_i, .rst_i, .ready_o(receive_ready), .ctx_i(ctx), .ctx_o(ctx_receive), .port_i(port),
-    .state_i(state), .colour_i(colour),
+    .enable_i(port_enable), .state_i(state), .colour_i(colour),
     .tdata_i(s_axis_tdata), .tkeep_i(s_axis_tkeep), .tlast_i(s_axis_tlast),
     .tuser_i(s_axis_tuser), .tvalid_i(s_axis_tvalid),
     .loopback_valid_i(loopback_valid), .loopback_ready_o(loopback_ready),
@@ -463,7 +473,8 @@ module roci_top #(
     .end_valid_i(end_valid), .end_i(end_colour), .flush_valid_i(flush_valid), .flush_i(flush),
     .error_valid_o(error_valid[2]), .error_ready_i(error_ready[2]), .error_o(error[2]),
     .pressure_o(pressure), .fence_busy_o(receive_busy), .l2_drop_o(l2_drop),
-    .frame_good_o(frame_good), .fate_o(fate), .dispatch_count_o(dispatch_count)
+    .frame_count_o(rx_frames), .packet_count_o(rx_packets), .commit_count_o(committed),
+    .fate_o(fate), .dispatch_count_o(dispatch_count)
   );
 
   // -------------------------------------------------------------------------------------- control
@@ -484,7 +495,7 @@ module roci_top #(
     .raise_valid_i(raise_valid), .raise_i(raise),
     .ctx_o(ctx), .ctx_i(ctx_outside),
     .doorbell_valid_o(doorbell_valid), .doorbell_o(doorbell), .state_o(state), .rnr_o(rnr),
-    .port_o(port), .colour_o(colour), .clock_o(clock), .fn_disabled_o,
+    .port_o(port), .port_enable_o(port_enable), .colour_o(colour), .clock_o(clock), .fn_disabled_o,
     .error_valid_i(error_valid), .error_ready_o(error_ready), .error_i(error),
     .state_event_valid_o(event_valid[0]), .state_event_ready_i(event_ready[0]),
     .state_event_o(events[0]), .cpu_event_valid_o(event_valid[4]),
@@ -517,11 +528,15 @@ module roci_top #(
   // ------------------------------------------------------------------------------------- counters
   always_comb begin
     pulse = '0;
-    pulse[7'(roci_hwif_pkg::COUNTER_RX_FRAMES)] = frame_good;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_FRAMES)] = rx_frames.frame;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_ROCE_PACKETS)] = fate.valid && fate[9:0] == '0;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_LOOPBACK_FRAMES)] = fate.valid && fate.loopback;
-    pulse[7'(roci_hwif_pkg::COUNTER_TX_FRAMES)] = done_valid;
-    pulse[7'(roci_hwif_pkg::COUNTER_TX_ROCE_PACKETS)] = done_valid;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_MULTICAST_PACKETS)] = rx_packets.multicast;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_ECN_MARKED_PACKETS)] = rx_packets.ecn_marked;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_FRAMES)] = tx_frames.frame;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_ROCE_PACKETS)] = tx_frames.frame;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_MULTICAST_PACKETS)] = tx_frames.multicast;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_LOOPBACK_FRAMES)] = tx_frames.loopback;
     pulse[7'(roci_hwif_pkg::COUNTER_TX_ABORTED_FRAMES)] = aborted;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_FCS)] = l2_drop.fcs || fate.fcs;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_ETHERTYPE)] = l2_drop.ethertype;
@@ -541,7 +556,12 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RECEIVE_LATE)] = count_lost;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_WAIT_RECEIVE_CYCLES)] = count_wait;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_DUPLICATE_UNKNOWN)] = count_ignored_read;
-    pulse[7'(roci_hwif_pkg::COUNTER_RX_DUPLICATE_REQUEST)] = count_duplicate_read;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DUPLICATE_REQUEST)] = count_duplicate;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_OUT_OF_SEQUENCE)] = count_gap;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_AFTER_ERROR)] = committed.rx_drop_after_error;
+    pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_WRITE)] = committed.requests_write;
+    pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_READ)] = committed.requests_read;
+    pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_SEND)] = committed.requests_send;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RESPONSE)] = response_count.rx_drop_response
                                                      || ack_ignored;
     pulse[7'(roci_hwif_pkg::COUNTER_RETRY_TIMEOUT)] = retry_count.retry_timeout;
@@ -551,7 +571,16 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RETRY_UNDERRUN)] = retry_count.retry_underrun;
     pulse[7'(roci_hwif_pkg::COUNTER_RETRY_ACK_OVERTOOK)] = retry_count.retry_ack_overtook;
     pulse[7'(roci_hwif_pkg::COUNTER_RETRY_PACKETS)] = resent;
-    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_RNR)] = count_rnr;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_STALL_WINDOW)] = stalled.tx_stall_window;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_STALL_READ)] = stalled.tx_stall_read;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_STALL_FENCE)] = stalled.tx_stall_fence;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_ACK)] = tx_packets.ack;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_SEQUENCE)] = tx_packets.nak_sequence;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_RNR)] = tx_packets.nak_rnr;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_INVALID_REQUEST)] = tx_packets.nak_invalid_request;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_REMOTE_ACCESS)] = tx_packets.nak_remote_access;
+    pulse[7'(roci_hwif_pkg::COUNTER_TX_NAK_REMOTE_OPERATIONAL)] =
+        tx_packets.nak_remote_operational;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_ACK)] = response_count.rx_ack;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_NAK_SEQUENCE)] = response_count.rx_nak_sequence;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_NAK_RNR)] = response_count.rx_nak_rnr;
@@ -569,7 +598,10 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_EQ_OVERRUN)] = count_overrun;
 
     // order of host_counters: RX bytes, RX payload, TX bytes, TX payload, DMA read, DMA write
-    amount = '0;
+    amount[0] = rx_frames.bytes;
+    amount[1] = 14'(rx_packets.payload_bytes);
+    amount[2] = tx_frames.bytes;
+    amount[3] = 14'(tx_packets.payload_bytes);
     amount[4] = 14'(read_bytes);
     amount[5] = 14'(write_bytes);
   end

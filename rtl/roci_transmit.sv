@@ -18,6 +18,7 @@ module roci_transmit (
   input  roci_pkg::ctx_req_t                ctx_i,
   output roci_pkg::ctx_rsp_t                ctx_o,
   input  roci_pkg::port_t                   port_i,
+  input  wire                               enable_i,            // the port sends
   input  roci_pkg::state_bcast_t            state_i,
 
   input  wire                               request_valid_i,
@@ -71,7 +72,9 @@ module roci_transmit (
   output roci_pkg::rx_side_t                loopback_side_o,
 
   output roci_pkg::fence_busy_t             fence_busy_o,
-  output logic                              aborted_o            // pulse for the counters
+  output logic                              aborted_o,           // pulses for the counters
+  output roci_count_pkg::tx_frame_count_t         frame_count_o,
+  output roci_count_pkg::tx_packet_count_t        packet_count_o
 );
 
   logic item_valid, item_ready;
@@ -126,11 +129,11 @@ module roci_transmit (
     .beat_valid_o(whole_valid), .beat_ready_i(whole_ready), .beat_o(whole), .side_o(whole_side)
   );
   ethernet_route u_route (
-    .clk_i, .rst_i, .port_i,
+    .clk_i, .rst_i, .port_i, .enable_i,
     .beat_valid_i(whole_valid), .beat_ready_o(whole_ready), .beat_i(whole), .side_i(whole_side),
     .wire_valid_o(wire_valid), .wire_ready_i(wire_ready), .wire_o(wire_beat),
     .loopback_valid_o(own_valid), .loopback_ready_i(own_ready), .loopback_o(own_beat),
-    .side_o(routed_side), .done_valid_o, .done_o
+    .side_o(routed_side), .done_valid_o, .done_o, .count_o(frame_count_o)
   );
   ethernet_tx u_ethernet_tx (
     .clk_i, .rst_i,
@@ -139,6 +142,22 @@ module roci_transmit (
     .tdata_o, .tkeep_o, .tlast_o, .tuser_o, .tvalid_o, .tready_i,
     .underrun_valid_o, .underrun_ready_i, .underrun_o, .aborted_o
   );
+  // wire.md 1.4: ACKNOWLEDGE of RC is 0x11; its syndromes 2.6, 2.14
+  always_ff @(posedge clk_i) begin
+    packet_count_o <= '0;
+    if (desc_valid && desc_ready && enable_i && !rst_i) begin
+      packet_count_o.payload_bytes <= desc.payload_length;
+      if (desc.source == roci_pkg::TX_RESPONSE && desc.opcode == 8'h11) begin
+        packet_count_o.ack <= desc.syndrome[6:5] == 2'b00;
+        packet_count_o.nak_rnr <= desc.syndrome[6:5] == 2'b01;
+        packet_count_o.nak_sequence <= desc.syndrome[6:0] == 7'h60;
+        packet_count_o.nak_invalid_request <= desc.syndrome[6:0] == 7'h61;
+        packet_count_o.nak_remote_access <= desc.syndrome[6:0] == 7'h62;
+        packet_count_o.nak_remote_operational <= desc.syndrome[6:0] == 7'h63;
+      end
+    end
+  end
+
   ethernet_loopback u_loopback (
     .clk_i, .rst_i,
     .beat_valid_i(own_valid), .beat_ready_o(own_ready), .beat_i(own_beat), .side_i(routed_side),

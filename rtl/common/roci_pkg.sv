@@ -502,6 +502,7 @@ package roci_pkg;
     logic [7:0] syndrome;            // AETH
     logic [23:0] msn;
     packet_len_t payload_length;     // without pad; PayLen says more than 4096: frame was dropped
+    logic ecn_marked;                // FECN or BECN
   } rx_headers_t;
 
   // A frame of a live QP (rx_dispatch): requests go to the responder, responses to the requester.

@@ -6,6 +6,7 @@
 // The report (`done_o`) is given when the last beat goes on: from then on the packet needs nothing of
 // host memory any more, which is what fences and unreliable completions wait for. An underrun on the
 // wire is found later and reported by ethernet_tx.
+// While the port is disabled packets vanish here, like on a wire without a peer.
 // Does not: buffer; multicast copies to members here (with UD).
 // Neighbours: packet_icrc_insert → here → ethernet_tx, ethernet_loopback; reports → packet_tx_decide
 // and the requester and responder.
@@ -15,6 +16,7 @@ module ethernet_route (
   input  wire                     clk_i,
   input  wire                     rst_i,
   input  roci_pkg::port_t         port_i,
+  input  wire                     enable_i,     // the port sends
 
   input  wire                     beat_valid_i,
   output logic                    beat_ready_o,
@@ -30,16 +32,23 @@ module ethernet_route (
   output roci_pkg::packet_side_t  side_o,       // of either
 
   output logic                    done_valid_o, // always accepted
-  output roci_pkg::tx_done_t      done_o
+  output roci_pkg::tx_done_t      done_o,
+  output roci_count_pkg::tx_frame_count_t count_o     // pulses, with done_valid_o
 );
 
+  localparam logic [13:0] ETHERNET_BYTES = 14'd14;
+  localparam logic [13:0] TAG_BYTES = 14'd4;
+
   logic own;
+  logic off_q;                                  // of the packet in front
+  logic [13:0] bytes_q, bytes;                  // of the packet so far
   roci_pkg::tx_done_t done;
 
   assign own = side_i.ethernet.dmac == port_i.mac;
-  assign wire_valid_o = beat_valid_i && !own;
-  assign loopback_valid_o = beat_valid_i && own;
-  assign beat_ready_o = own ? loopback_ready_i : wire_ready_i;
+  assign wire_valid_o = beat_valid_i && !own && !off_q;
+  assign loopback_valid_o = beat_valid_i && own && !off_q;
+  assign beat_ready_o = off_q || (own ? loopback_ready_i : wire_ready_i);
+  assign bytes = bytes_q + 14'(beat_i.bytes);
   assign wire_o = beat_i;
   assign loopback_o = beat_i;
   assign side_o = side_i;
@@ -53,7 +62,20 @@ module ethernet_route (
     done_o <= done;
     if (rst_i) begin
       done_valid_o <= 1'b0;
+      off_q <= 1'b1;
+      bytes_q <= '0;
+      count_o <= '0;
     end else begin
+      // between two packets only, and before the next one is shown
+      if (beat_valid_i ? beat_ready_o && beat_i.last : bytes_q == '0) off_q <= !enable_i;
+      if (beat_valid_i && beat_ready_o) bytes_q <= beat_i.last ? '0 : bytes;
+      count_o <= '0;
+      if (beat_valid_i && beat_ready_o && beat_i.last && !beat_i.err && !off_q) begin
+        count_o.frame <= 1'b1;
+        count_o.loopback <= own;
+        count_o.multicast <= side_i.ethernet.dmac[40];
+        count_o.bytes <= bytes + ETHERNET_BYTES + (side_i.ethernet.vlan_valid ? TAG_BYTES : '0);
+      end
       done_valid_o <= beat_valid_i && beat_ready_o && beat_i.last;
     end
   end

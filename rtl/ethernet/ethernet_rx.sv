@@ -8,6 +8,8 @@
 // priority, wire.md 1.8; which VLAN a QP takes is packet_rx_dispatch's to judge). A frame with a bad
 // FCS that passes the others goes on with `err` and is dropped and counted behind.
 //
+// Frames that begin while the port is disabled are ignored and not counted.
+//
 // AXI-Stream in without back-pressure, valid-only stream out, one beat per cycle. Bytes that a frame
 // does not have read as zero. Does not: multicast filters (with UD).
 // Neighbours: MAC → here → ethernet_merge.
@@ -17,6 +19,7 @@ module ethernet_rx (
   input  wire                                clk_i,
   input  wire                                rst_i,
   input  roci_pkg::port_t                    port_i,
+  input  wire                                enable_i,   // the port receives
 
   input  wire  [roci_pkg::DATA_BITS-1:0]     tdata_i,
   input  wire  [roci_pkg::DATA_BYTES-1:0]    tkeep_i,    // contiguous from lane 0
@@ -28,7 +31,8 @@ module ethernet_rx (
   output roci_pkg::beat_t                    frame_o,    // err on last: bad FCS
   output roci_pkg::rx_side_t                 side_o,     // the same in all beats of a frame
   output roci_pkg::rx_l2_drop_t              drop_o,     // pulses
-  output logic                               good_o      // pulse: a frame with good FCS ended
+  output logic                               good_o,     // pulse: a frame with good FCS ended
+  output logic [13:0]                        good_bytes_o // its bytes
 );
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
@@ -38,6 +42,21 @@ module ethernet_rx (
   typedef logic [INDEX_BITS-1:0] index_t;
   typedef logic [roci_pkg::LANE_BITS-1:0] lane_t;
   typedef logic [roci_pkg::BYTES_BITS-1:0] bytes_t;
+
+  // ------------------------------------------------------------------------ frames that count
+  logic tvalid;
+  logic in_frame_q, off_q;                       // off_q is of the frame in work, or of the next
+  assign tvalid = tvalid_i && !off_q;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      in_frame_q <= 1'b0;
+      off_q <= 1'b1;
+    end else begin
+      if (tvalid_i) in_frame_q <= !tlast_i;
+      if (tvalid_i ? tlast_i : !in_frame_q) off_q <= !enable_i;
+    end
+  end
 
   // ------------------------------------------------------------------------------ header, by beats
   index_t index_q;                               // of the beat in front, stops at BEATS
@@ -108,7 +127,7 @@ module ethernet_rx (
       frame_valid_o = 1'b1;
       frame_o = '{err: flush_err_q, last: 1'b1, bytes: flush_bytes_q, data: held_q};
     end else begin
-      frame_valid_o = tvalid_i && held_valid_q;
+      frame_valid_o = tvalid && held_valid_q;
       frame_o.data = held_q | moved_high;
       frame_o.last = tlast_i && beyond == '0;
       frame_o.err = frame_o.last && tuser_i;
@@ -119,11 +138,16 @@ module ethernet_rx (
 
   logic dropped_q;                               // the frame in work is dropped
   logic flush_next;                              // bytes are left when this beat is the last
-  assign flush_next = tvalid_i && tlast_i
+  assign flush_next = tvalid && tlast_i
                       && (at_start || index_q < whole || (held_valid_q && beyond != '0));
 
+  logic [13:0] bytes_q, bytes_now;               // of the frame so far
+  assign bytes_now = (index_q == '0 ? '0 : bytes_q) + 14'(bytes);
+
   always_ff @(posedge clk_i) begin
-    if (tvalid_i) begin
+    good_bytes_o <= bytes_now;
+    if (tvalid) begin
+      bytes_q <= bytes_now;
       header_q <= header;
       held_q <= (index_q < whole) ? '0 : moved_low;
       flush_bytes_q <= (beyond == '0 || index_q < whole) ? bytes_t'(1) : beyond;
@@ -144,9 +168,9 @@ module ethernet_rx (
       good_o <= 1'b0;
     end else begin
       drop_o <= '0;
-      good_o <= tvalid_i && tlast_i && !tuser_i;
+      good_o <= tvalid && tlast_i && !tuser_i;
       flush_q <= flush_next && !(held_valid_q ? dropped_q : dropped);
-      if (tvalid_i) begin
+      if (tvalid) begin
         index_q <= tlast_i ? '0 : (index_q == index_t'(BEATS)) ? index_q : index_q + 1'b1;
         if (tlast_i) begin
           held_valid_q <= 1'b0;

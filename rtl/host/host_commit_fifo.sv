@@ -135,7 +135,7 @@ module host_commit_fifo #(
       if (push_valid_i) begin
         a_push: assert (fifo_ready);
         a_room: assert (push_extra_i || room_o[push_level_i]);
-        a_extra: assert (!push_extra_i || (push_write_i && used_q < count_t'(DEPTH)));
+        a_extra: assert (!push_extra_i || used_q < count_t'(DEPTH));
       end
       if (cqe_reserve_i) a_reserve: assert (cqe_room_o);
     end

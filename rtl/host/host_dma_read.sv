@@ -9,6 +9,10 @@
 // the end of a request. A SLVERR or DECERR marks its beats `err` and changes nothing else, so the
 // number of beats is always that of the request.
 //
+// Bursts of a disabled function (one in reset) do not go to the bus: their beats are made here, with
+// `err`, in cycles in which the bus has none. If they wait for too long, no bursts are issued until
+// one of theirs is through. What is on the bus already is answered by it.
+//
 // One burst and one beat per cycle. Request to arvalid 2 cycles, R beat to client beat 3 cycles.
 // Clients share bursts round robin; OUTSTANDING bounds the IDs of each.
 //
@@ -25,17 +29,18 @@ module host_dma_read #(
   parameter int unsigned LANDING_BYTES [CLIENTS] = '{
     roci_config_pkg::PAYLOAD_LANDING_BYTES,
     64 * roci_config_pkg::WQE_LANDING_BLOCKS,
-    roci_config_pkg::IS_WIDE ? 4096 : 2048,
+    roci_config_pkg::IS_WIDE ? 8192 : 2048,     // 64 B SENDs at 3.2 cycles: 80 WQEs under way
     64 * roci_config_pkg::MTT_MISSES,
     roci_config_pkg::IS_WIDE ? 4096 : 1024,
     roci_config_pkg::IS_WIDE ? 1024 : 512},
   // bursts outstanding of each client
   parameter int unsigned OUTSTANDING [CLIENTS] = '{
-    READS / 2, READS / 4, READS / 8, roci_config_pkg::MTT_MISSES,
+    READS / 2, READS / 4, READS / (roci_config_pkg::IS_WIDE ? 4 : 8), roci_config_pkg::MTT_MISSES,
     roci_config_pkg::IS_WIDE ? 8 : 4, 4}
 ) (
   input  wire                                     clk_i,
   input  wire                                     rst_i,
+  input  wire [2**roci_config_pkg::FN_BITS-1:0]   fn_disabled_i,    // these get only errors
 
   // clients
   input  wire [CLIENTS-1:0]                       req_valid_i,
@@ -118,7 +123,7 @@ module host_dma_read #(
   burst_t ar_q;
   id_t ar_id_q;
 
-  logic r_valid_q, r_last_q, r_error_q;
+  logic r_valid_q, r_last_q, r_error_q, r_made_q;
   id_t r_id_q;
   logic [roci_pkg::DATA_BITS-1:0] r_data_q;
   slot_t issue_slot, r_slot;
@@ -138,11 +143,36 @@ module host_dma_read #(
     .out_index_o(issue_client)
   );
 
+  // Errors of disabled functions wait here for a cycle without a beat of the bus.
+  localparam int unsigned MADE = 16;
+  localparam int unsigned PATIENCE_BITS = 8;
+  typedef struct packed {
+    id_t id;
+    logic [BEAT_BITS-1:0] len;           // beats - 1
+  } made_t;
+  made_t made;
+  logic [$bits(made_t)-1:0] made_bits;
+  logic issue_disabled, made_room, made_valid, make, make_last;
+  logic [BEAT_BITS-1:0] make_beat_q;
+  logic [PATIENCE_BITS:0] waited_q;      // cycles that a made burst waits, stops at its top bit
+
   assign issue_burst = burst_t'(issue_bits);
-  assign id_take = id_valid && (!ar_valid_q || axi_arready_i);
+  assign issue_disabled = fn_disabled_i[issue_burst.fn];
+  assign id_take = id_valid && made_room && !waited_q[PATIENCE_BITS]
+                   && (!ar_valid_q || axi_arready_i);
   assign issue = issue_valid && id_take;
   assign issued = burst_valid & burst_ready;
   assign issue_slot = '{client: issue_client, last: issue_burst.last, ptr: issue_burst.ptr};
+
+  common_fifo #(.WIDTH($bits(made_t)), .DEPTH(MADE), .STYLE("distributed")) u_made (
+    .clk_i, .rst_i,
+    .in_valid_i(issue && issue_disabled), .in_ready_o(made_room),
+    .in_i({id, BEAT_BITS'(issue_burst.len)}),
+    .out_valid_o(made_valid), .out_ready_i(make && make_last), .out_o(made_bits), .usage_o()
+  );
+  assign made = made_t'(made_bits);
+  assign make = made_valid && !axi_rvalid_i;
+  assign make_last = make_beat_q == made.len;
 
   common_fifo #(.WIDTH(ID_BITS), .DEPTH(READS), .STYLE("distributed")) u_free (
     .clk_i, .rst_i,
@@ -242,24 +272,30 @@ module host_dma_read #(
   assign axi_arburst_o = 2'b01;
   assign axi_aruser_o = ar_q.fn;
   assign axi_rready_o = 1'b1;
-  assign count_bytes_o = issue ? issue_burst.bytes : '0;
-  assign count_error_o = r_valid_q && r_error_q && r_last_q;
+  assign count_bytes_o = issue && !issue_disabled ? issue_burst.bytes : '0;
+  assign count_error_o = r_valid_q && r_error_q && r_last_q && !r_made_q;
 
   always_ff @(posedge clk_i) begin
     if (!ar_valid_q || axi_arready_i) begin
-      ar_valid_q <= issue;
+      ar_valid_q <= issue && !issue_disabled;
       ar_q <= issue_burst;
       ar_id_q <= id;
     end
     if (issue && !fresh_q[ID_BITS]) fresh_q <= fresh_q + 1'b1;
     tables_ready_q <= beats_ready && landing_ready == '1;
     returned_q <= returned;
-    r_valid_q <= axi_rvalid_i;
-    r_id_q <= axi_rid_i;
+    r_valid_q <= axi_rvalid_i || make;
+    r_id_q <= make ? made.id : axi_rid_i;
     r_data_q <= axi_rdata_i;
-    r_error_q <= axi_rresp_i[1];
-    r_last_q <= axi_rlast_i;
+    r_error_q <= make || axi_rresp_i[1];
+    r_last_q <= make ? make_last : axi_rlast_i;
+    r_made_q <= make;
+    if (make) make_beat_q <= make_last ? '0 : make_beat_q + 1'b1;
+    if (!made_valid || (make && make_last)) waited_q <= '0;
+    else if (!waited_q[PATIENCE_BITS]) waited_q <= waited_q + 1'b1;
     if (rst_i) begin
+      make_beat_q <= '0;
+      waited_q <= '0;
       tables_ready_q <= 1'b0;
       ar_valid_q <= 1'b0;
       returned_q <= '0;

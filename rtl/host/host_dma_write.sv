@@ -14,6 +14,9 @@
 // waits for another level or for a read. Tokens are granted also while the last burst of a request
 // runs.
 //
+// Writes of a disabled function (one in reset) do not go to the bus: their data is taken and dropped,
+// and their entry counts as one with a bad response.
+//
 // No circle: the head of the commit FIFO waits for the bus or for a reader of tokens; readers wait
 // for nothing below them (host_commit_fifo, host_commit_tokens); the bus limit WRITES counts
 // responses, not entries. Level 2 before 1 before 3 before 0, so what a token causes overtakes what
@@ -28,6 +31,7 @@ module host_dma_write #(
 ) (
   input  wire                                   clk_i,
   input  wire                                   rst_i,
+  input  wire [2**roci_config_pkg::FN_BITS-1:0] fn_disabled_i,   // their writes fail
 
   // requests and data of the levels
   input  wire [3:0]                             req_valid_i,
@@ -88,6 +92,7 @@ module host_dma_write #(
 
   typedef struct packed {
     logic [1:0] level;
+    logic refused;                       // a write that did not go to the bus
     logic has_token;
     roci_pkg::token_t token;
   } entry_t;
@@ -111,6 +116,7 @@ module host_dma_write #(
   logic more_q;                          // another burst follows
   burst_t more_burst_q;
   entry_t more_entry_q;
+  logic refused_q;                       // the running request does not go to the bus
   logic [OUT_BITS-1:0] outstanding_q;
 
   logic [3:0] room, wants, grant;
@@ -120,6 +126,7 @@ module host_dma_write #(
   logic [WORD_BITS-1:0] first_word, last_word;
   logic [8:0] beats;                     // words of the request - 1
   logic split;
+  logic refused;                         // the burst that starts does not go to the bus
   burst_t burst;
   entry_t entry;
   logic aw_ready, w_ready, word_take, b_take;
@@ -169,8 +176,9 @@ module host_dma_write #(
     burst = extra ? more_burst_q
                   : '{fn: req.fn, len: split ? 8'hff : beats[7:0], word: req.addr[63:LANE_BITS]};
 
-    entry = '{level: level, has_token: req.is_token || (req.has_token && !split),
-              token: req.token};
+    refused = extra ? refused_q : fn_disabled_i[req.fn];
+    entry = '{level: level, refused: write && refused,
+              has_token: req.is_token || (req.has_token && !split), token: req.token};
     if (!req.is_token) entry.token.qp = req.qp;
     if (extra) entry = more_entry_q;
   end
@@ -186,14 +194,16 @@ module host_dma_write #(
     if (write) begin
       level_q <= level;
       more_q <= split;
-      more_entry_q <= '{level: level, has_token: req.has_token, token: req.token};
+      refused_q <= refused;
+      more_entry_q <= '{level: level, refused: refused, has_token: req.has_token,
+                        token: req.token};
       more_entry_q.token.qp <= req.qp;
       more_burst_q <= '{fn: req.fn, len: beats[7:0], word: req.addr[63:LANE_BITS]
                         + (64-LANE_BITS)'(256)};
     end else if (extra) begin
       more_q <= 1'b0;
     end
-    outstanding_q <= outstanding_q + OUT_BITS'(start) - OUT_BITS'(b_take);
+    outstanding_q <= outstanding_q + OUT_BITS'(start && !refused) - OUT_BITS'(b_take);
     if (rst_i) begin
       busy_q <= 1'b0;
       more_q <= 1'b0;
@@ -203,7 +213,7 @@ module host_dma_write #(
 
   // ---------------------------------------------------------------------------------- AW, W and B
   common_skid #(.WIDTH($bits(burst_t))) u_aw (
-    .clk_i, .rst_i, .in_valid_i(start), .in_ready_o(aw_ready), .in_i(burst),
+    .clk_i, .rst_i, .in_valid_i(start && !refused), .in_ready_o(aw_ready), .in_i(burst),
     .out_valid_o(axi_awvalid_o), .out_ready_i(axi_awready_i),
     .out_o({axi_awuser_o, axi_awlen_o, axi_awaddr_o[63:LANE_BITS]})
   );
@@ -222,14 +232,15 @@ module host_dma_write #(
   end
 
   common_skid #(.WIDTH($bits(wword_t))) u_w (
-    .clk_i, .rst_i, .in_valid_i(word_take), .in_ready_o(w_ready), .in_i(word),
+    .clk_i, .rst_i, .in_valid_i(word_take && !(start ? refused : refused_q)),
+    .in_ready_o(w_ready), .in_i(word),
     .out_valid_o(axi_wvalid_o), .out_ready_i(axi_wready_i),
     .out_o({axi_wlast_o, axi_wstrb_o, axi_wdata_o})
   );
 
   assign axi_bready_o = 1'b1;
   assign b_take = axi_bvalid_i;
-  assign count_bytes_o = write ? req.length : '0;
+  assign count_bytes_o = write && !refused ? req.length : '0;
   assign count_error_o = b_take && axi_bresp_i[1];
 
   // -------------------------------------------------------------------------------------- commit
@@ -240,7 +251,7 @@ module host_dma_write #(
   host_commit_fifo #(.WIDTH($bits(entry_t)), .DEPTH(ENTRIES)) u_commit (
     .clk_i, .rst_i, .room_o(room), .cqe_room_o, .cqe_reserve_i,
     .push_valid_i(start || token_only), .push_level_i(entry.level), .push_extra_i(extra),
-    .push_write_i(start),
+    .push_write_i(start && !refused),
     .push_completion_i(entry.has_token && entry.token.kind == roci_pkg::TOKEN_COMPLETION),
     .push_i(entry),
     .b_valid_i(b_take), .b_error_i(axi_bresp_i[1]),
@@ -252,8 +263,9 @@ module host_dma_write #(
 
   host_commit_tokens u_tokens (
     .clk_i, .rst_i,
-    .entry_valid_i(out_valid), .entry_ready_o(out_ready), .entry_write_i(out_write),
-    .entry_failed_i(out_failed), .entry_level_i(out_entry.level),
+    .entry_valid_i(out_valid), .entry_ready_o(out_ready),
+    .entry_write_i(out_write || out_entry.refused),
+    .entry_failed_i(out_entry.refused || out_failed), .entry_level_i(out_entry.level),
     .entry_has_token_i(out_entry.has_token), .entry_token_i(out_entry.token), .state_i,
     .token_o, .completion_valid_o, .completion_ready_i, .respond_valid_o, .respond_ready_i,
     .ack_event_valid_o, .ack_event_ready_i, .cqe_done_valid_o, .cqe_done_ready_i,

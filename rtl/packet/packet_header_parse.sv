@@ -93,6 +93,7 @@ module packet_header_parse (
     headers.opcode = header[8*40+:8];
     headers.solicited = header[8*41+7];
     headers.pad_count = pad_count;
+    headers.ecn_marked = header[8*44+6+:2] != 2'd0;
     headers.pkey = {header[8*42+:8], header[8*43+:8]};
     headers.dest_qpn = {header[8*45+:8], header[8*46+:8], header[8*47+:8]};
     headers.ackreq = header[8*48+7];

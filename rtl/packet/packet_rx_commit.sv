@@ -63,6 +63,7 @@ module packet_rx_commit #(
   output roci_pkg::state_error_t   error_o,
 
   input  roci_pkg::state_bcast_t   state_i,
+  output roci_count_pkg::rx_commit_count_t count_o,   // pulses
   output logic                     ready_o      // the void table is cleared after reset
 );
 
@@ -284,6 +285,31 @@ module packet_rx_commit #(
       end else if (answer_valid_i && take_answer && piece_bad) begin
         bad_q <= 1'b1;
       end
+    end
+  end
+
+  // ------------------------------------------------------------------------------------ counters
+  // A message that is executed to its end moves the MSN.
+  logic executed, is_receive, is_read;
+  always_comb begin
+    executed = packet_end && item_finished && !dead && !fails && !item_q.item.no_frame
+               && !item_q.item.is_response
+               && item_q.item.end_info.respond.msn != item_q.item.end_info.nak_msn;
+    is_receive = item_q.item.end_info.completion_valid
+                 && item_q.item.end_info.completion.opcode
+                    != 8'(roci_hwif_pkg::CQE_OPCODE_RECV_WRITE_IMM);
+    is_read = item_q.item.end_info.respond_valid
+              && item_q.item.end_info.respond.kind == roci_pkg::RESPOND_READ;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      count_o <= '0;
+    end else begin
+      count_o.requests_send <= executed && is_receive;
+      count_o.requests_read <= executed && is_read;
+      count_o.requests_write <= executed && !is_receive && !is_read;
+      count_o.rx_drop_after_error <= packet_end && item_finished && dead
+                                     && !item_q.dispatcher_drop;
     end
   end
 

@@ -81,7 +81,8 @@ module requester_packetizer #(
   output roci_pkg::state_error_t           state_error_o,
 
   output roci_pkg::fence_busy_t            fence_busy_o,
-  output logic                             resent_o        // pulse, counter retry_packets
+  output logic                             resent_o,       // pulse, counter retry_packets
+  output roci_count_pkg::stall_counters_t        stalled_o       // pulses
 );
 
   localparam int unsigned SGES = roci_config_pkg::MAX_SGE_RD;
@@ -154,6 +155,7 @@ module requester_packetizer #(
   logic [31:0] skip_bytes;
 
   requester_send_pkg::verdict_e verdict;
+  roci_count_pkg::stall_counters_t stall;
   logic [7:0] vendor_status;
   roci_pkg::psn_t psn, last_psn;
   logic ask_ack, quantum_over;
@@ -187,7 +189,7 @@ module requester_packetizer #(
   requester_send_judge u_judge (
     .clk_i, .look_i(look), .row_i(row), .passed_i(passed_q), .psn_i(psn), .number_i(number_q),
     .window_log2_i(window_log2), .quantum_over_i(quantum_over),
-    .verdict_o(verdict), .vendor_status_o(vendor_status), .last_psn_o(last_psn),
+    .verdict_o(verdict), .stall_o(stall), .vendor_status_o(vendor_status), .last_psn_o(last_psn),
     .ask_ack_o(ask_ack)
   );
 
@@ -575,6 +577,7 @@ module requester_packetizer #(
     sent_o.qp <= wqe.qp;
     sent_o.psn <= psn_q;
     sent_o.next_psn <= commit_row.max_psn;
+    stalled_o <= step_q == DECIDE && !rst_i ? stall : '0;
     resent_o <= packet_done && !rst_i && requester_send_pkg::psn_after(row_q.max_psn, psn_q);
   end
 

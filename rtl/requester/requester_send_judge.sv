@@ -37,6 +37,7 @@ module requester_send_judge (
 
   // one cycle later
   output requester_send_pkg::verdict_e     verdict_o,
+  output roci_count_pkg::stall_counters_t        stall_o,         // why STALL, if it counts
   output logic [7:0]                       vendor_status_o, // of a local error
   output roci_pkg::psn_t                   last_psn_o,      // of the WQE (NOP: one before)
   output logic                             ask_ack_o        // of a packet in mid-message
@@ -57,6 +58,7 @@ module requester_send_judge (
     logic stopped;
     logic skips;
     logic open;                        // windows
+    logic short_of_credit;             // not open for want of READ credit
     logic [7:0] vendor_status;
     roci_pkg::psn_t last_psn;
     logic ask_ack;
@@ -131,6 +133,7 @@ module requester_send_judge (
     now.stopped = look_i.stop_valid && !requester_send_pkg::psn_after(look_i.stop_psn, psn_i);
     now.skips = !passed_i && requester_send_pkg::psn_after(row_i.resume_psn, row_i.next_psn);
     now.open = near && (is_read ? credit : inside_cap);
+    now.short_of_credit = near && is_read && !credit;
     now.vendor_status = look_i.wqe.vendor_status;
     if (look_i.wqe.vendor_status == '0 && look_i.ctx.qp_type != roci_hwif_pkg::QP_TYPE_RC
         && !is_nop) begin
@@ -149,6 +152,7 @@ module requester_send_judge (
 
   always_comb begin
     verdict_o = requester_send_pkg::VERDICT_SEND;
+    stall_o = '0;
     if (now_q.dead) begin
       verdict_o = requester_send_pkg::VERDICT_DISCARD;
     end else if (now_q.failed) begin
@@ -163,6 +167,8 @@ module requester_send_judge (
       verdict_o = requester_send_pkg::VERDICT_YIELD;
     end else if (!now_q.record_free || !now_q.fence_open) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
+      stall_o.tx_stall_window = !now_q.record_free;
+      stall_o.tx_stall_fence = now_q.record_free;
     end else if (now_q.is_nop && now_q.vendor_status == '0) begin
       verdict_o = requester_send_pkg::VERDICT_NOP;
     end else if (now_q.stopped) begin
@@ -173,6 +179,8 @@ module requester_send_judge (
       verdict_o = requester_send_pkg::VERDICT_SKIP;
     end else if (!now_q.open) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;
+      stall_o.tx_stall_window = !now_q.short_of_credit;
+      stall_o.tx_stall_read = now_q.short_of_credit;
     end
   end
 

@@ -68,6 +68,8 @@ module responder_check (
   output logic                            count_wait_o,    // cycles spent waiting for a receive WQE
   output logic                            count_lost_o,    // dropped as lost
   output logic                            count_rnr_o,     // RNR NAKs
+  output logic                            count_gap_o,     // requests after a gap
+  output logic                            count_duplicate_o, // duplicate requests
 
   output roci_pkg::fence_busy_t           fence_busy_o,    // flushes (frames: dispatch)
   output logic                            ready_o          // tables are cleared after reset
@@ -246,7 +248,7 @@ module responder_check (
   end
 
   // ---------------------------------------------------------------------------- stage 4: judge
-  logic wait4, verdict_valid, take, established, lost, rnr;
+  logic wait4, verdict_valid, take, established, lost, rnr, gap, duplicate;
   logic is_ctx4, is_request4, out_free;
   responder_pkg::action_t verdict;
   responder_pkg::dyn_row_t row_judged;
@@ -260,7 +262,8 @@ module responder_check (
     .row_i(row4_q), .look_i(look4_q), .queue_i(queue4_q), .answered_i(answered4_q),
     .pressure_i, .event_ready_i(!event_valid_o),
     .wait_o(wait4), .action_valid_o(verdict_valid), .action_o(verdict), .row_o(row_judged),
-    .take_o(take), .established_o(established), .lost_o(lost), .rnr_o(rnr)
+    .take_o(take), .established_o(established), .lost_o(lost), .rnr_o(rnr),
+    .gap_o(gap), .duplicate_o(duplicate)
   );
 
   always_comb begin
@@ -279,6 +282,8 @@ module responder_check (
     count_wait_o = is_request4 && wait4;
     count_lost_o = done4 && is_request4 && lost;
     count_rnr_o = done4 && is_request4 && rnr;
+    count_gap_o = done4 && is_request4 && gap;
+    count_duplicate_o = done4 && is_request4 && duplicate;
   end
 
   // context bus: one word of a row, as hwif lays it out

@@ -37,7 +37,9 @@ module responder_judge (
   output logic                        take_o,        // the receive WQE look_i.index is taken
   output logic                        established_o, // raise COMM_EST
   output logic                        lost_o,        // dropped as lost under pressure
-  output logic                        rnr_o          // answered by an RNR NAK
+  output logic                        rnr_o,         // answered by an RNR NAK
+  output logic                        gap_o,         // comes after a gap
+  output logic                        duplicate_o    // was here before
 );
 
   // ------------------------------------------------------------------------------ opcode classes
@@ -161,6 +163,8 @@ module responder_judge (
     established_o = 1'b0;
     lost_o = 1'b0;
     rnr_o = 1'b0;
+    gap_o = request_i.kind == responder_pkg::REQUEST_FRAME && alive && ahead;
+    duplicate_o = request_i.kind == responder_pkg::REQUEST_FRAME && alive && !in_order && !ahead;
     action_valid_o = 1'b1;
 
     action_o = '0;

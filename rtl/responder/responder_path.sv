@@ -71,7 +71,8 @@ module responder_path (
   output logic                               count_wait_o,    // cycles waiting for a receive WQE
   output logic                               count_lost_o,    // dropped as lost under pressure
   output logic                               count_rnr_o,     // RNR NAKs
-  output logic                               count_duplicate_read_o, // answered again
+  output logic                               count_gap_o,     // requests after a gap
+  output logic                               count_duplicate_o, // duplicate requests
   output logic                               count_ignored_read_o,   // duplicates that were not
 
   output roci_pkg::fence_busy_t              fence_busy_o,
@@ -107,7 +108,7 @@ module responder_path (
     .look_valid_o, .look_queue_o, .look_i, .take_valid_o, .take_o, .landed_i,
     .action_valid_o(action_valid), .action_ready_i(action_ready), .action_o(action),
     .event_valid_o(async_valid_o), .event_ready_i(async_ready_i), .event_o(async_o),
-    .count_wait_o, .count_lost_o, .count_rnr_o,
+    .count_wait_o, .count_lost_o, .count_rnr_o, .count_gap_o, .count_duplicate_o,
     .fence_busy_o(check_busy), .ready_o(check_ready)
   );
 
@@ -122,7 +123,7 @@ module responder_path (
     .action_valid_i(action_valid && action_ready), .action_i(action),
     .entry_read_i(entry_read), .entry_slot_i(entry_slot), .entry_o(entry),
     .lower_valid_o(lower_valid), .lower_ready_i(lower_ready), .lower_o(lower),
-    .count_duplicate_o(count_duplicate_read_o), .count_ignored_o(count_ignored_read_o),
+    .count_duplicate_o(), .count_ignored_o(count_ignored_read_o),
     .fence_busy_o(read_busy)
   );
 

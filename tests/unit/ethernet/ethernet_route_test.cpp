@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // ethernet_route: packets to the own MAC go inside, others to the wire, unchanged and in order; one
-// report per packet, with its fate.
+// report per packet, with its fate; a disabled port sends nothing; counts.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -15,21 +15,31 @@ namespace pkg = roci::sv::roci_pkg;
 
 namespace {
 
+constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
+
 // Beat and side fields travel together: one source for two ports.
 struct Input : Agent {
   Dut<DUT_CLASS>& dut;
   Random random;
   std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> queue;
   bool active = false;
+  std::size_t hold_at = 0;   // packets left at which it rests
   explicit Input(Dut<DUT_CLASS>& d) : dut(d), random(17) { dut->beat_valid_i = 0; }
+  bool rests() const { return !active && left <= hold_at; }
+  void push(const pkg::beat_t& beat, const pkg::packet_side_t& side) {
+    queue.emplace_back(beat, side);
+    left += beat.last;
+  }
+  std::size_t left = 0;
   void sample() override {
     if (active && dut->beat_ready_o) {
+      left -= queue.front().first.last;
       queue.pop_front();
       active = false;
     }
   }
   void drive() override {
-    if (!active && !queue.empty() && random.chance(0.8)) {
+    if (!active && !rests() && random.chance(0.8)) {
       active = true;
       queue.front().first.pack(dut->beat_i);
       queue.front().second.pack(dut->side_i);
@@ -56,18 +66,40 @@ TEST_CASE("own MAC inside, the rest outside") {
     done.on_transfer([&](const pkg::tx_done_t& d) { reports.push_back(d); });
     wire.stall(Stall::any(random));
     loopback.stall(Stall::any(random));
+    dut->enable_i = 1;
     dut.reset();
+    dut.tick();
+    std::uint64_t frames = 0, bytes = 0, inside = 0, multicast = 0;
+    std::uint64_t want_frames = 0, want_bytes = 0, want_inside = 0, want_multicast = 0;
+    const auto count = [&] {
+      const auto c = roci::sv::roci_count_pkg::tx_frame_count_t::unpack(dut->count_o);
+      frames += c.frame;
+      bytes += c.bytes;
+      inside += c.loopback;
+      multicast += c.multicast;
+    };
+    const int off = static_cast<int>(random.between(50, 100));   // frames while it is disabled
     for (int n = 0; n < 200; ++n) {
+      const bool on = n < off || n >= off + 50;
       auto side = random_payload<pkg::packet_side_t>(random);
       const bool own = random.chance(0.5);
       if (own) side.ethernet.dmac = port.mac;
       const auto beats = random.between(1, 5);
+      std::uint64_t length = side.ethernet.vlan_valid ? 18 : 14;
       for (std::uint64_t k = 1; k <= beats; ++k) {
         auto beat = random_payload<pkg::beat_t>(random);
         beat.last = k == beats;
         beat.err = beat.last && random.chance(0.3);
-        input.queue.emplace_back(beat, side);
-        (own ? loopback : wire).expect(beat);
+        beat.bytes = beat.last ? static_cast<decltype(beat.bytes)>(random.between(1, kBeat)) : kBeat;
+        input.push(beat, side);
+        length += beat.bytes;
+        if (on) (own ? loopback : wire).expect(beat);
+        if (beat.last && on && !beat.err) {
+          ++want_frames;
+          want_bytes += length;
+          want_inside += own;
+          want_multicast += (side.ethernet.dmac >> 40u) & 1u;
+        }
         if (beat.last) {
           auto report = side.done;
           report.fate = static_cast<pkg::tx_fate_e>(beat.err ? 2 : 0);
@@ -79,8 +111,28 @@ TEST_CASE("own MAC inside, the rest outside") {
     dut.attach(wire);
     dut.attach(loopback);
     dut.attach(done);
-    dut.run_until([&] { return wire.done() && loopback.done(); }, "all beats");
-    dut.tick(5);
+    // the switch is turned while the input rests: which frames it meets is then known
+    for (const int turn : {off, off + 50, 200}) {
+      input.hold_at = static_cast<std::size_t>(200 - turn);
+      dut.run_until(
+          [&] {
+            count();
+            return input.rests();
+          },
+          "frames");
+      for (int n = 0; n < 5; ++n) {
+        dut.tick();
+        count();
+      }
+      dut->enable_i = !dut->enable_i;
+      dut.tick(3);
+    }
+    REQUIRE(wire.done());
+    REQUIRE(loopback.done());
     REQUIRE(reports == expected);
+    REQUIRE(frames == want_frames);
+    REQUIRE(bytes == want_bytes);
+    REQUIRE(inside == want_inside);
+    REQUIRE(multicast == want_multicast);
   }
 }

@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
+
 #include "harness/harness.hpp"
 #include "harness/packet_beats.hpp"
 #include "roci_svstructs.hpp"
@@ -38,7 +40,10 @@ struct Bench {
   std::vector<pkg::rx_side_t> sides;               // of each frame
   std::array<unsigned, 4> drops{};                 // fcs, ethertype, mac, vlan
   unsigned good = 0;
+  std::uint64_t good_bytes = 0;
   bool first = true;
+  std::optional<std::size_t> turn_at;              // byte of a frame at which the port is switched
+  bool turn_to = true;
 
   Bench(Random& r, std::uint64_t mac, bool promiscuous) : dut(r()), random(r) {
     pkg::port_t port{};
@@ -46,7 +51,9 @@ struct Bench {
     port.promiscuous = promiscuous;
     port.pack(dut->port_i);
     dut->tvalid_i = 0;
+    dut->enable_i = 1;
     dut.reset();
+    dut.tick();
   }
 
   void tick() {
@@ -66,6 +73,7 @@ struct Bench {
     drops[2] += drop.mac;
     drops[3] += drop.vlan;
     good += dut->good_o;
+    if (dut->good_o) good_bytes += dut->good_bytes_o;
     dut.tick();
   }
 
@@ -91,6 +99,10 @@ struct Bench {
       dut->tlast_i = at + n == bytes.size();
       dut->tuser_i = dut->tlast_i && fcs_bad;
       dut->tvalid_i = 1;
+      if (turn_at && at + n > *turn_at) {
+        dut->enable_i = turn_to;
+        turn_at.reset();
+      }
       tick();
     }
     dut->tvalid_i = 0;
@@ -111,6 +123,7 @@ TEST_CASE("frames pass or are dropped for the right reason") {
     const double idle = random.chance(0.5) ? 0.0 : 0.3;
     std::array<unsigned, 4> drops{};
     unsigned good = 0;
+    std::uint64_t good_bytes = 0;
     std::vector<wire::Bytes> expected;
     std::vector<bool> expected_err;
     std::vector<pkg::rx_side_t> expected_sides;
@@ -141,7 +154,17 @@ TEST_CASE("frames pass or are dropped for the right reason") {
       const auto verdict = wire::check_frame(bytes, true, filter);
       const bool l2 = verdict.counter == DropCounter::ethertype ||
                       verdict.counter == DropCounter::mac || verdict.counter == DropCounter::vlan;
+      if (random.chance(0.1)) {
+        // while the port is disabled nothing passes and nothing counts
+        bench.dut->enable_i = 0;
+        bench.tick();
+        bench.push(bytes, fcs_bad, idle);
+        bench.dut->enable_i = 1;
+        bench.tick();
+        continue;
+      }
       good += !fcs_bad;
+      if (!fcs_bad) good_bytes += bytes.size();
       if (l2) {
         drops[fcs_bad                                      ? 0
               : verdict.counter == DropCounter::ethertype ? 1
@@ -166,6 +189,7 @@ TEST_CASE("frames pass or are dropped for the right reason") {
     for (int n = 0; n < 5; ++n) bench.tick();
     REQUIRE(bench.drops == drops);
     REQUIRE(bench.good == good);
+    REQUIRE(bench.good_bytes == good_bytes);
     REQUIRE(bench.out.done().size() == expected.size());
     for (std::size_t n = 0; n < expected.size(); ++n) {
       INFO("frame " << n);
@@ -176,4 +200,33 @@ TEST_CASE("frames pass or are dropped for the right reason") {
       REQUIRE(side == expected_sides[n]);
     }
   }
+}
+
+TEST_CASE("the switch of the port acts between frames") {
+  Random random;
+  wire::RandomFrames frames(random());
+  const auto frame = [&] {
+    auto f = frames.next(random.pick(wire::all_opcodes()));
+    return wire::encode(f);
+  };
+  Bench bench(random, 0, true);
+  std::vector<wire::Bytes> expected;
+  bool on = true;
+  for (int n = 0; n < 200; ++n) {
+    const auto bytes = frame();
+    const bool now = random.chance(0.5);
+    // turned while the frame is in work: this one goes on as it began
+    bench.turn_at = random.below(bytes.size());
+    bench.turn_to = now;
+    bench.push(bytes, false, 0.2);
+    if (on) {
+      const std::size_t at = bytes[12] == 0x81 && bytes[13] == 0x00 ? 18 : 14;
+      expected.emplace_back(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.end());
+    }
+    on = now;
+  }
+  for (int n = 0; n < 5; ++n) bench.tick();
+  REQUIRE(bench.out.done().size() == expected.size());
+  for (std::size_t n = 0; n < expected.size(); ++n) REQUIRE(bench.out.done()[n].bytes == expected[n]);
+  REQUIRE(bench.good == expected.size());
 }

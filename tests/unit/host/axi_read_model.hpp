@@ -38,6 +38,9 @@ class AxiReadModel : public Agent {
   /// Words for which the bus answers with an error.
   void errors(std::function<bool(unsigned fn, std::uint64_t addr)> bad) { bad_ = std::move(bad); }
 
+  /// Called with the function of each burst that is taken.
+  void watch(std::function<void(unsigned fn)> watcher) { watcher_ = std::move(watcher); }
+
   /// Bursts taken so far.
   std::uint64_t bursts() const { return bursts_; }
   /// Most bursts outstanding at once.
@@ -122,6 +125,7 @@ class AxiReadModel : public Agent {
     for (const Burst& other : active_) {
       if (other.at.id == at.id) fail("ID " + std::to_string(at.id) + " is in use");
     }
+    if (watcher_) watcher_(at.fn);
     active_.push_back({at, 0, cycle_ + latency_});
     most_ = std::max(most_, active_.size());
     ++bursts_;
@@ -134,6 +138,7 @@ class AxiReadModel : public Agent {
   bool shuffle_ = false;
   Stall ar_stall_, r_stall_;
   std::function<bool(unsigned, std::uint64_t)> bad_;
+  std::function<void(unsigned)> watcher_;
   std::vector<Burst> active_;
   std::optional<Address> waiting_;
   std::uint64_t cycle_ = 0, bursts_ = 0, ar_cycle_ = 0, r_cycle_ = 0;

@@ -8,6 +8,7 @@ module host_dma_read_tb #(
 ) (
   input  wire                                     clk_i,
   input  wire                                     rst_i,
+  input  wire [2**roci_config_pkg::FN_BITS-1:0]   fn_disabled_i,
   input  wire                                     req_valid_i [CLIENTS],
   output logic                                    req_ready_o [CLIENTS],
   input  wire roci_pkg::dma_read_req_t            req_i [CLIENTS],
@@ -45,7 +46,7 @@ module host_dma_read_tb #(
   end
 
   host_dma_read #(.CLIENTS(CLIENTS)) u_dut (
-    .clk_i, .rst_i,
+    .clk_i, .rst_i, .fn_disabled_i,
     .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
     .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_o(beat),
     .axi_arvalid_o, .axi_arready_i, .axi_araddr_o, .axi_arid_o, .axi_arlen_o, .axi_arsize_o,

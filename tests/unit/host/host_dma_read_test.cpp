@@ -42,7 +42,7 @@ class Client : public Agent {
     source.on_transfer([this](const Request&) { accepted = true; });
   }
 
-  void request(const Piece& piece, unsigned fn, bool errors) {
+  void request(const Piece& piece, unsigned fn, bool errors, bool all = false) {
     Request item{};
     item.fn = static_cast<decltype(item.fn)>(fn);
     item.length = static_cast<std::uint16_t>(piece.length);
@@ -50,7 +50,7 @@ class Client : public Agent {
     source.push(item);
     const std::uint64_t end = piece.addr + piece.length;
     for (std::uint64_t at = piece.addr / data_bytes * data_bytes; at < end; at += data_bytes) {
-      words_.push_back({fn, at, at + data_bytes >= end, errors && bad_word(fn, at)});
+      words_.push_back({fn, at, at + data_bytes >= end, errors && (all || bad_word(fn, at))});
     }
     bytes += piece.length;
   }
@@ -105,6 +105,7 @@ struct Bench {
     }
     dut->axi_rvalid_i = 0;
     dut->axi_arready_i = 0;
+    dut->fn_disabled_i = 0;
     dut.reset();
     dut.attach(memory);
     for (auto& c : client) dut.attach(*c);
@@ -163,6 +164,60 @@ TEST_CASE("all clients get their words in order, whatever memory does") {
     if (!errors) CHECK(counted_errors == 0);
     REQUIRE(bench.memory.most_outstanding() <= roci::sv::roci_config_pkg::DMA_READS);
   }
+}
+
+TEST_CASE("a disabled function gets errors, the bus sees nothing of it") {
+  Random random;
+  for (int round = 0; round < 6; ++round) {
+    Bench bench(random());
+    bench.memory.latency(static_cast<unsigned>(random.between(1, 200)));
+    bench.memory.shuffle(true);
+    // in some rounds memory answers in every cycle
+    if (round % 2 != 0) bench.memory.stall(Stall::any(random), Stall::any(random));
+    const auto disabled = static_cast<unsigned>(random.bits(1u << pkg::fn_t_bits)) | 2u;
+    bench.dut->fn_disabled_i =
+        static_cast<std::remove_reference_t<decltype(bench.dut->fn_disabled_i)>>(disabled);
+    for (auto& client : bench.client) {
+      client->source.stall(Stall::any(random));
+      client->sink.stall(Stall::any(random));
+    }
+    std::uint64_t bytes = 0, counted = 0, errors = 0;
+    for (std::size_t n = 0; n < scaled(ROCI_CONFIG_WIDE ? 500 : 150); ++n) {
+      const auto fn = static_cast<unsigned>(random.bits(pkg::fn_t_bits));
+      const Piece piece = random_piece(random, data_bytes);
+      const bool off = (disabled >> fn) & 1u;
+      bench.client[random.below(clients)]->request(piece, fn, off, off);
+      if (!off) bytes += piece.length;
+    }
+    bench.memory.watch([&](unsigned fn) { REQUIRE(((disabled >> fn) & 1u) == 0); });
+    bench.dut.run_until(
+        [&] {
+          counted += bench.dut->count_bytes_o;
+          errors += bench.dut->count_error_o;
+          for (auto& c : bench.client) {
+            if (!c->done()) return false;
+          }
+          return bench.memory.idle();
+        },
+        "all reads", 2000000);
+    CHECK(counted == bytes);
+    CHECK(errors == 0);
+  }
+}
+
+TEST_CASE("errors of a disabled function come although memory never pauses") {
+  Bench bench(11);
+  bench.dut.tick(2000);
+  bench.memory.latency(20);
+  for (int n = 0; n < 3000; ++n) bench.client[0]->request({0x10000, 4096}, 1, false);
+  bench.dut.tick(1000);
+  bench.dut->fn_disabled_i = 4;
+  for (int n = 0; n < 20; ++n) bench.client[1]->request({0x20000, 256}, 2, true, true);
+  const auto before = bench.client[0]->beats();
+  bench.dut.run_until([&] { return bench.client[1]->done(); }, "errors", 40000);
+  INFO("beats of others meanwhile " << bench.client[0]->beats() - before);
+  bench.dut.tick(500);
+  CHECK(bench.client[0]->beats() > before);
 }
 
 TEST_CASE("latency: request to arvalid, R beat to client beat") {

@@ -6,6 +6,7 @@
 module host_dma_write_tb (
   input  wire                                   clk_i,
   input  wire                                   rst_i,
+  input  wire [2**roci_config_pkg::FN_BITS-1:0] fn_disabled_i,
   input  wire                                   req_valid_i [4],
   output logic                                  req_ready_o [4],
   input  wire roci_pkg::dma_write_req_t         req_i [4],
@@ -62,7 +63,7 @@ module host_dma_write_tb (
   end
 
   host_dma_write u_dut (
-    .clk_i, .rst_i,
+    .clk_i, .rst_i, .fn_disabled_i,
     .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
     .cqe_room_o, .cqe_reserve_i, .state_i,

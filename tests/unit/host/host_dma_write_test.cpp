@@ -57,6 +57,7 @@ struct Bench {
     dut->cqe_reserve_i = 0;
     dut->state_i = 0;
     dut->axi_bvalid_i = 0;
+    dut->fn_disabled_i = 0;
     dut.reset();
     dut.attach(memory);
     dut.attach(readers);
@@ -115,6 +116,7 @@ struct Bench {
   std::vector<std::unique_ptr<Source<Request>>> req;
   std::vector<std::unique_ptr<Source<Beat>>> data;
   bool with_errors = false;
+  unsigned disabled = 0;    // functions whose writes do not reach the bus
   bool cq_answers = false;  // model of cq_writer: each completion makes a CQE
   unsigned cq_waiting = 0;  // CQEs not yet accepted
   unsigned cq_capacity = 2;
@@ -144,7 +146,16 @@ struct Bench {
     accepted_levels.push_back(level);
     if (level == 1) --cq_waiting;
     bool failed = false;
-    if (!r.is_token) {
+    const bool refused = !r.is_token && ((disabled >> r.fn) & 1u) != 0;
+    if (refused) {
+      for (auto it = contents.begin(); it != contents.end(); ++it) {
+        if (it->level != level) continue;
+        contents.erase(it);
+        break;
+      }
+      if (level == 0) marked.insert(r.qp);
+      else level_failed[level] = true;
+    } else if (!r.is_token) {
       // Later writes win where regions overlap: the model applies them in this order.
       for (auto it = contents.begin(); it != contents.end(); ++it) {
         if (it->level != level) continue;
@@ -219,6 +230,11 @@ TEST_CASE("random requests of all levels") {
     bench.with_errors = random.chance(0.5);
     bench.cq_answers = true;
     if (bench.with_errors) bench.memory.errors(bad_burst);
+    if (random.chance(0.5)) {
+      bench.disabled = static_cast<unsigned>(random.bits(1u << pkg::fn_t_bits));
+      bench.dut->fn_disabled_i =
+          static_cast<std::remove_reference_t<decltype(bench.dut->fn_disabled_i)>>(bench.disabled);
+    }
     bench.memory.latency(static_cast<unsigned>(random.between(1, 150)));
     bench.memory.stall(Stall::any(random), Stall::any(random), Stall::any(random));
     for (unsigned l = 0; l < 4; ++l) {
@@ -241,7 +257,7 @@ TEST_CASE("random requests of all levels") {
           --left;
           if (random.chance(0.5)) {
             const Piece at = near(random, level == 0 ? 4096 : level == 2 ? 16 : 64);
-            bytes += at.length;
+            if (bench.disabled == 0) bytes += at.length;
             bench.write(level, at, qp, random.chance(0.5), kind);
           } else {
             bench.token(level, qp, kind);

@@ -107,6 +107,7 @@ struct Bench {
       REQUIRE(h.opcode == f.bth.opcode);
       REQUIRE(h.solicited == f.bth.solicited);
       REQUIRE(h.pad_count == f.bth.pad_count);
+      REQUIRE(h.ecn_marked == ((f.bth.resv8a & 0xc0) != 0));
       REQUIRE(h.pkey == f.bth.pkey);
       REQUIRE(h.dest_qpn == f.bth.dest_qp);
       REQUIRE(h.ackreq == f.bth.ack_req);

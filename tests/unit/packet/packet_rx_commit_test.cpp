@@ -96,7 +96,15 @@ struct Bench {
     }
     xlat.received().clear();
     dut.tick();
+    const auto count = roci::sv::roci_count_pkg::rx_commit_count_t::unpack(dut->count_o);
+    writes += count.requests_write;
+    reads += count.requests_read;
+    sends += count.requests_send;
+    dead += count.rx_drop_after_error;
   }
+  // counted, and what was to be counted
+  std::uint64_t writes = 0, reads = 0, sends = 0, dead = 0;
+  std::uint64_t want_writes = 0, want_reads = 0, want_sends = 0, want_dead = 0;
 
   void run() {
     for (int limit = 0; limit < 300000; ++limit) {
@@ -258,6 +266,11 @@ void frame(Bench& bench, unsigned qp, double fail) {
   // a FIRST or MIDDLE has a WQE that does not complete with it
   end.receive_in_use = !response && !check_only && (end.completion_valid || random.chance(0.4));
   end.completion.is_error = false;
+  end.completion.opcode = static_cast<std::uint8_t>(
+      random.chance(0.5) ? hwif::CqeOpcode::RECV_WRITE_IMM : hwif::CqeOpcode::RECV_IMM);
+  if (random.chance(0.5)) end.respond.msn = end.nak_msn;       // in mid-message
+  // a READ has no receive WQE
+  if (end.completion_valid) end.respond.kind = pkg::respond_kind_e::RESPOND_ACK;
   end.respond_valid = !response && random.chance(0.6);
   end.ack_event_valid = response && random.chance(0.8);
   end.error_valid = random.chance(fail);
@@ -311,6 +324,13 @@ void frame(Bench& bench, unsigned qp, double fail) {
     if (order.has_payload) bench.expect_payload(drop);
   } else {
     for (const auto& c : placed) bench.expect_payload(c);
+  }
+  bench.want_dead += dead;
+  if (!dead && !bad && !end.error_valid && !response && end.respond.msn != end.nak_msn) {
+    const bool send = end.completion_valid &&
+                      end.completion.opcode != static_cast<unsigned>(hwif::CqeOpcode::RECV_WRITE_IMM);
+    const bool read = end.respond_valid && end.respond.kind == pkg::respond_kind_e::RESPOND_READ;
+    ++(send ? bench.want_sends : read ? bench.want_reads : bench.want_writes);
   }
   if (dead) {
     if (end.completion_valid && !bench.swallow[qp]) {
@@ -391,6 +411,10 @@ void settle(Bench& bench) {
     REQUIRE(same(bench.cmd.received()[n], bench.expected[n]));
   }
   REQUIRE(bench.error.done());
+  REQUIRE(bench.sends == bench.want_sends);
+  REQUIRE(bench.reads == bench.want_reads);
+  REQUIRE(bench.writes == bench.want_writes);
+  REQUIRE(bench.dead == bench.want_dead);
   bench.cmd.received().clear();
   bench.expected.clear();
 }

@@ -48,6 +48,7 @@ module requester_send_path_tb #(
   output roci_pkg::read_record_write_t     read_record_o,
   output roci_pkg::sent_t                  sent_o,
   output logic                             resent_o,
+  output roci_count_pkg::stall_counters_t        stalled_o,
   output logic                             local_error_valid_o,
   input  wire                              local_error_ready_i,
   output roci_pkg::local_error_t           local_error_o,
@@ -110,7 +111,7 @@ module requester_send_path_tb #(
     .read_record_valid_o, .read_record_ready_i, .read_record_o, .sent_o,
     .local_error_valid_o, .local_error_ready_i, .local_error_o,
     .state_error_valid_o, .state_error_ready_i, .state_error_o,
-    .fence_busy_o(packetizer_busy), .resent_o
+    .fence_busy_o(packetizer_busy), .resent_o, .stalled_o
   );
 
 endmodule

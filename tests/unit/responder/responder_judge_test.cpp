@@ -99,6 +99,9 @@ TEST_CASE("random requests: action and row as the model says") {
       j.pressure = random.chance(0.3);
       if (random.chance(0.5)) j.answered = random.between(j.answered, j.model.reads);
       j.apply(request_of(p), p.headers);
+      const std::uint32_t distance = (p.headers.psn - j.row.next_psn) & 0xffffffu;
+      REQUIRE(j.dut->gap_o == (distance != 0 && distance < 0x800000));
+      REQUIRE(j.dut->duplicate_o == (distance >= 0x800000));
       if (j.dut->wait_o) {
         // nothing happens, and only a receive that is on its way makes it wait
         REQUIRE(takes_wqe(p.headers.opcode & 0x1f));

@@ -48,7 +48,8 @@ module responder_path_tb (
   output logic                               count_wait_o,
   output logic                               count_lost_o,
   output logic                               count_rnr_o,
-  output logic                               count_duplicate_read_o,
+  output logic                               count_gap_o,
+  output logic                               count_duplicate_o,
   output logic                               count_ignored_read_o,
   output roci_pkg::fence_busy_t              fence_busy_o,
   output logic                               ready_o
@@ -90,7 +91,7 @@ module responder_path_tb (
     .tx_item_valid_o, .tx_item_ready_i, .tx_item_o,
     .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i,
     .error_valid_o, .error_ready_i, .error_o, .async_valid_o, .async_ready_i, .async_o,
-    .count_wait_o, .count_lost_o, .count_rnr_o, .count_duplicate_read_o, .count_ignored_read_o,
+    .count_wait_o, .count_lost_o, .count_rnr_o, .count_gap_o, .count_duplicate_o, .count_ignored_read_o,
     .fence_busy_o(busy_path), .ready_o(ready_path)
   );
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// roci_count_pkg: what blocks tell the counters about traffic: one-cycle pulses and amounts. The
+// names are those of the enumeration `counter` in hwif/csr.toml where a pulse is one of them.
+`default_nettype none
+
+package roci_count_pkg;
+
+  // Why a queue pair's sends stopped (requester_packetizer).
+  typedef struct packed {
+    logic tx_stall_window;
+    logic tx_stall_read;
+    logic tx_stall_fence;
+  } stall_counters_t;
+
+  // Frames that left (ethernet_route); `bytes` with their Ethernet header, without FCS.
+  typedef struct packed {
+    logic frame;
+    logic loopback;
+    logic multicast;
+    logic [13:0] bytes;
+  } tx_frame_count_t;
+
+  // Packets whose headers were built (roci_transmit): they leave whatever happens.
+  typedef struct packed {
+    roci_pkg::packet_len_t payload_bytes;
+    logic ack;
+    logic nak_sequence;
+    logic nak_rnr;
+    logic nak_invalid_request;
+    logic nak_remote_access;
+    logic nak_remote_operational;
+  } tx_packet_count_t;
+
+  // Frames with good FCS, loopback included (ethernet_rx_count).
+  typedef struct packed {
+    logic frame;
+    logic [13:0] bytes;              // without FCS
+  } rx_frame_count_t;
+
+  // Packets that passed all checks before QP lookup (roci_receive).
+  typedef struct packed {
+    logic multicast;
+    logic ecn_marked;
+    roci_pkg::packet_len_t payload_bytes;
+  } rx_packet_count_t;
+
+  // Verdicts of packet_rx_commit.
+  typedef struct packed {
+    logic requests_write;
+    logic requests_read;
+    logic requests_send;
+    logic rx_drop_after_error;
+  } rx_commit_count_t;
+
+endpackage
+
+`default_nettype wire
