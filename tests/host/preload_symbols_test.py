@@ -73,7 +73,7 @@ def main():
     libibverbs = library("libibverbs.so.1")
     if libibverbs is None:
         print("libibverbs is not installed")
-        sys.exit(77)
+        sys.exit(1)
     public = set()
     private = set()
     for name, *version in symbols(libibverbs, "--defined-only"):

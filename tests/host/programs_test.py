@@ -4,7 +4,7 @@
 
   programs_test.py --preload LIB --server PROGRAM [--first LIB] [group]...
 
-Groups: tools, pingpong, perftest, files, busy. Exit status 77 if the programs are not installed.
+Groups: tools, pingpong, perftest, files, busy..
 """
 import argparse
 import os
@@ -248,8 +248,8 @@ def main():
               "busy": busy}
     needed = ("ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
     if any(shutil.which(program) is None for program in needed):
-        print("ibverbs-utils and perftest are not installed")
-        sys.exit(77)
+        print("ibverbs-utils and perftest are not installed: run tools/setup")
+        sys.exit(1)
     socket.setdefaulttimeout(PATIENCE)
     for name in options.groups or groups:
         bench = Bench(options, ["messages"] if options.messages else [])

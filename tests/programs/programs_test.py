@@ -4,7 +4,7 @@
 
   programs_test.py --build BUILD [--config wide|narrow] [group]...
 
-Exit status 77 if the programs are not installed.
+Fails if the programs are not installed (tools/setup installs them).
 """
 import argparse
 import sys
@@ -25,8 +25,8 @@ def main():
     parser.add_argument("groups", nargs="*", metavar="group", help=", ".join(GROUPS))
     options = parser.parse_args()
     if not bench.installed():
-        print("ibverbs-utils and perftest are not installed")
-        sys.exit(77)
+        print("ibverbs-utils and perftest are not installed: run tools/setup")
+        sys.exit(1)
     for name in options.groups or GROUPS:
         nicsim = bench.Nicsim(options.build, options.config)
         begin = time.monotonic()

@@ -6,7 +6,6 @@ headers again from scapy's layers; recomputes FCS-like and ICRC values with zlib
 usage: scapy_check.py FRAMES.pcapng FRAMES.json   (both from wire_make_capture)
 
 scapy's RoCE layers know nothing of other extended headers, and of no ICRC without UDP (wire.md §1.10).
-Exit 77 (skipped) if scapy is not installed.
 """
 import json
 import sys
@@ -18,8 +17,7 @@ try:
     from scapy.packet import bind_layers
     from scapy.utils import PcapNgReader
 except ImportError:
-    print("scapy is not installed: skipped")
-    sys.exit(77)
+    sys.exit("scapy is not installed: run tools/setup")
 
 
 def icrc(packet):
