@@ -7,7 +7,7 @@
 //             flush └─ answered ──── respond ◄── lower, entries ───────────────────────────────┘
 //                                       └─► item ─► packet_tx_arbiter
 //
-// Only connects. Neighbours: packet_rx_dispatch, queue_rq_fetch, packet_rx_commit, host_dma_write,
+// Only connects, but for one slice at the tokens. Neighbours: packet_rx_dispatch, queue_rq_fetch, packet_rx_commit, host_dma_write,
 // packet_tx_arbiter, packet_tx_decide, packet_header_build, context_qp_state.
 `default_nettype none
 
@@ -134,9 +134,21 @@ module responder_path (
     .item_valid_o(rx_item_valid_o), .item_ready_i(rx_item_ready_i), .item_o(rx_item_o)
   );
 
+  // A token that responder_respond cannot take at once must not hold up the other tokens: three per
+  // SEND are all that the commit FIFO can do at wire rate. It waits here for a few cycles only, fewer
+  // than those for which a fence wants silence.
+  logic event_valid, event_ready;
+  roci_pkg::respond_token_t event_token;
+
+  common_skid #(.WIDTH($bits(roci_pkg::respond_token_t))) u_event (
+    .clk_i, .rst_i,
+    .in_valid_i(event_valid_i), .in_ready_o(event_ready_o), .in_i(event_i),
+    .out_valid_o(event_valid), .out_ready_i(event_ready), .out_o(event_token)
+  );
+
   responder_respond u_respond (
     .clk_i, .rst_i, .ctx_i, .ctx_o(ctx_respond), .state_i, .colour_i,
-    .event_valid_i, .event_ready_o, .event_i,
+    .event_valid_i(event_valid), .event_ready_o(event_ready), .event_i(event_token),
     .lower_valid_i(lower_valid), .lower_ready_o(lower_ready), .lower_i(lower),
     .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i,
     .entry_read_o(entry_read), .entry_slot_o(entry_slot), .entry_i(entry),

@@ -282,7 +282,11 @@ Rate Rig::run(const Load& load) {
                                std::to_string(all) + " messages");
     }
   }
-  if (options_.verbose) print_counters();
+  if (options_.verbose) {
+    progress("  measured in cycles " + std::to_string(begin_cycle) + " to " +
+             std::to_string(end_cycle));
+    print_counters();
+  }
   for (unsigned qp = 0; qp < load.qps; ++qp) {
     for (uint64_t message = 0; message < each; ++message) {
       const size_t at = offset(qp, message);
@@ -345,6 +349,11 @@ Rig::Single Rig::single_write(uint32_t bytes, size_t offset) {
   if (wc.status != IBV_WC_SUCCESS) throw std::runtime_error("a WRITE failed");
   result.post_to_cqe = world_.cycle() - posted;
   result.first_beat = first - rung;
+  if (options_.verbose) {
+    progress("  WRITE of " + std::to_string(bytes) + " bytes, doorbell in cycle " +
+             std::to_string(rung) + ", first beat after " + std::to_string(result.first_beat) +
+             ", completion after " + std::to_string(result.post_to_cqe));
+  }
   if (std::memcmp(near.memory.get() + offset, far.memory.get() + offset, bytes) != 0) {
     throw std::runtime_error("a WRITE brought wrong data");
   }
