@@ -264,7 +264,6 @@ class Bench {
     explicit Clock(Bench& bench) : b_(bench) {}
     void sample() override {
       b_.replay();
-      b_.found += b_.dut->count_duplicate_read_o;
       b_.ignored += b_.dut->count_ignored_read_o;
       b_.flush_frames += b_.dut->flush_frame_valid_o;
       if (b_.dut->pressure_i) {
@@ -366,6 +365,7 @@ class Bench {
         q.maybe_open |= q.rx.message == RxModel::send && q.rx.dead;
         q.rx = after;
         for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
+        found += q.rx.found.size();
         q.rx.found.clear();
       }
       auto item = got;
@@ -397,6 +397,7 @@ class Bench {
     auto items = q.rx.process(frame.packet, receive, ring.queue, q.tx.answered());
     if (q.rx.reads != reads) q.tx.accept(q.rx.entries.back());
     for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
+    found += q.rx.found.size();
     q.rx.found.clear();
     return items;
   }
