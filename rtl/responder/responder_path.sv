@@ -7,8 +7,9 @@
 //             flush └─ answered ──── respond ◄── lower, entries ───────────────────────────────┘
 //                                       └─► item ─► packet_tx_arbiter
 //
-// Only connects, but for one slice at the tokens. Neighbours: packet_rx_dispatch, queue_rq_fetch, packet_rx_commit, host_dma_write,
-// packet_tx_arbiter, packet_tx_decide, packet_header_build, context_qp_state.
+// Only connects, but for one slice at the tokens. Neighbours: packet_rx_dispatch, queue_rq_fetch,
+// packet_rx_commit, host_dma_write, packet_tx_arbiter, packet_tx_decide, packet_header_build,
+// context_qp_state.
 `default_nettype none
 
 module responder_path (
