@@ -11,7 +11,6 @@ State state;
 namespace {
 
 using Handler = Outcome (*)(Call&);
-using Element = void (*)(unsigned, void*);
 
 struct Entry {
   Handler handler;                 // nullptr: no such command, or one this build does not have
@@ -87,38 +86,41 @@ constexpr Table table = make_table();
 
 // Images of completions. Up to five may be on their way (four in the engine's queue, one in hand).
 constexpr unsigned IMAGES = 8;
-hwif::AdminCompletion images[IMAGES];
+alignas(8) hwif::AdminCompletion images[IMAGES];
 unsigned next_image;
 
-// 192 bytes: the largest output, and whole elements of every array but the last piece.
-constexpr unsigned BUFFER_BYTES = 192;
-uint64_t buffer[BUFFER_BYTES / 8];
+// The common output buffer, with the header of a list before it: counters are read right into it. Two,
+// so that the next ones are read while the last ones are written; other outputs use the first.
+struct Buffer {
+  uint64_t header;
+  uint64_t words[OUTPUT_BYTES / 8];
+};
+Buffer buffers[2];
 
-// The element writer of an array command.
-Element element_of(AdminOpcode opcode) {
-  switch (opcode) {
-    case AdminOpcode::QUERY_GID: return put_gid;
-    case AdminOpcode::QUERY_PKEY: return put_pkey;
-    case AdminOpcode::QUERY_COUNTERS: return put_counter;
-    default: return nullptr;
-  }
+// Counters of the next piece.
+uint32_t piece_of(const Output& out) {
+  const uint32_t left = out.end - out.next;
+  return left < OUTPUT_BYTES / 8 ? left : OUTPUT_BYTES / 8;
 }
 
-// Starts the next piece of the array output.
-void next_piece() {
-  Output& out = state.output;
-  Slot& slot = bus::slot(out.fn);
-  const auto opcode = slot.command.get<hwif::AdminCommand::opcode>();
-  const unsigned bytes = table.entries[static_cast<unsigned>(opcode)].output;
-  const Element element = element_of(opcode);
-  uint8_t* to = reinterpret_cast<uint8_t*>(buffer);
-  unsigned used = 0;
-  while (out.next != out.end && used + bytes <= BUFFER_BYTES) {
-    element(out.next++, to + used);
-    used += bytes;
-  }
-  bus::copy_to_host(out.fn, out.address, buffer, used);
-  out.address += used;
+// Starts to read the next piece of the counters.
+void read_piece(const Output& out) {
+  Buffer& buffer = buffers[out.buffer];
+  bus::ctx_failed();
+  list::put_header(reinterpret_cast<uint8_t*>(&buffer), CtxColumn::COUNTER, out.next, 0,
+                   list::LAST | list::READ | list::BY_INDEX | piece_of(out));
+  bus::ctx_list(&buffer);
+}
+
+// Writes the piece that was read, and starts to read the one after it.
+void write_piece(Output& out) {
+  const uint32_t count = piece_of(out);
+  bus::ctx_failed();
+  bus::copy_to_host(out.fn, out.address, buffers[out.buffer].words, 8 * count);
+  out.next = static_cast<uint16_t>(out.next + count);
+  out.address += 8 * count;
+  out.buffer ^= 1;
+  if (out.next != out.end) read_piece(out);
 }
 
 // Checks and runs the command in the slot of `fn`.
@@ -159,8 +161,7 @@ Outcome run(Call& call) {
 void run_slot(unsigned fn, bool has_input) {
   using C = hwif::AdminCommand;
   Slot& slot = bus::slot(fn);
-  Call call{fn, slot, has_input, Reply{}};
-  call.reply.object = call.object();
+  Call call{fn, slot, has_input, Reply(slot.command.get<C::object>())};
   const auto outcome = run(call);
   if (outcome == Outcome::DONE) {
     answer(fn, slot.command.get<C::opcode>(), slot.command.get<C::command_id>(), call.reply, true);
@@ -175,8 +176,7 @@ void run_slot(unsigned fn, bool has_input) {
 void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& reply,
             bool release) {
   using A = hwif::AdminCompletion;
-  A& image = images[next_image++ % IMAGES];
-  image = A{};
+  A image{};
   image.set<A::command_id>(command_id);
   image.set<A::status>(reply.status);
   image.set<A::opcode>(opcode);
@@ -186,32 +186,39 @@ void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& r
   set_row_word(image, A::result::AT / 64, reply.result);
   // The host may use what it hears of at once: contexts are written before. Waits for the engine.
   if (bus::ctx_failed()) state.bus_failed = true;
-  bus::complete(fn, image, release, reply.status != AdminStatus::OK);
+  A& stored = images[next_image++ % IMAGES];
+  copy_words(stored, image);
+  bus::complete(fn, stored, release, reply.status != AdminStatus::OK);
 }
 
-void* output_buffer() {
+void* output_buffer() { return state.output.active ? nullptr : buffers[0].words; }
+
+void* cleared_output_buffer(uint32_t bytes) {
   if (state.output.active) return nullptr;
-  __builtin_memset(buffer, 0, sizeof(buffer));
-  return buffer;
+  // What follows writes layouts into it, which are no uint64_t.
+  using Any [[gnu::may_alias]] = uint64_t;
+  for (Any* word = buffers[0].words; bytes != 0; bytes -= 16, word += 2) word[0] = word[1] = 0;
+  return buffers[0].words;
 }
 
-Outcome write_output(Call& call, uint32_t bytes) {
+Outcome write_output(Call& call, const void* data, uint32_t bytes) {
   state.output.active = true;
   state.output.fn = static_cast<uint8_t>(call.fn);
   state.output.next = state.output.end = 0;
-  bus::copy_to_host(call.fn, call.command().get<hwif::AdminCommand::output_address>(), buffer,
-                    bytes);
+  bus::copy_to_host(call.fn, call.command().get<hwif::AdminCommand::output_address>(), data, bytes);
   return Outcome::OUTPUT;
 }
 
-Outcome write_array(Call& call, uint32_t first, uint32_t count) {
-  if (output_buffer() == nullptr) return Outcome::LATER;
+Outcome write_counters(Call& call, uint32_t first, uint32_t count) {
+  if (state.output.active) return Outcome::LATER;
   state.output.active = true;
   state.output.fn = static_cast<uint8_t>(call.fn);
   state.output.next = static_cast<uint16_t>(first);
   state.output.end = static_cast<uint16_t>(first + count);
   state.output.address = call.command().get<hwif::AdminCommand::output_address>();
-  next_piece();
+  state.output.buffer = 0;
+  read_piece(state.output);
+  write_piece(state.output);
   return Outcome::OUTPUT;
 }
 
@@ -224,14 +231,13 @@ void step_output() {
   // A function that is being reset gets no answer, and its slot is none of ours any more.
   const bool gone = state.fns[out.fn].reset != Reset::NONE;
   if (out.next != out.end && !failed && !gone) {
-    next_piece();
+    write_piece(out);
     return;
   }
   out.active = false;
   if (gone) return;
   Slot& slot = bus::slot(out.fn);
-  Reply reply{};
-  reply.object = slot.command.get<C::object>();
+  Reply reply(slot.command.get<C::object>());
   if (failed) {
     reply.status = AdminStatus::BAD_ADDRESS;
     reply.field = AdminField::OUTPUT_ADDRESS;

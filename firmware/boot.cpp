@@ -65,7 +65,7 @@ void revoke_all() {
   for (unsigned n = 0; n < QPS; ++n) {
     // The incarnation goes on from the old one.
     using D = hwif::CtxQpDb;
-    D bell{};
+    D bell;
     ctx_read_row(bell, CtxColumn::QP_DB, n, 0, 1);
     state.qps[n].number = bell.get<D::number>();
     bell.set<D::takes_send>(false);
@@ -88,7 +88,7 @@ void revoke_all() {
   }
   for (unsigned n = 0; n < FNS; ++n) ctx_write(CtxColumn::FN, n, 0, 0);
   for (unsigned n = 0; n < MRS; ++n) {
-    M entry{};
+    M entry;
     ctx_read_row(entry, CtxColumn::MPT, n, 3, 1);
     if (entry.get<M::state>() == hwif::MrState::INVALID) continue;
     entry.set<M::state>(hwif::MrState::INVALID);
@@ -108,7 +108,7 @@ bool boot() {
     return false;
   }
   using C = hwif::CtxCsr;
-  C csr{};
+  C csr;
   ctx_read_row(csr, CtxColumn::CSR, 0, 5, 1);
   const bool fresh = csr.get<C::state>() == FirmwareState::HELD;
   show(FirmwareState::BOOTING, FirmwareFault::NONE);
@@ -131,12 +131,12 @@ bool step() {
   }
   if (state.held != 0) run_held();
   if (state.output.active) step_output();
-  if (state.waiting != 0) step_waiters();
+  if (state.waiting != state.waiting_reset) step_waiters();
   constexpr uint32_t RARE = STATUS_PORT_WRITTEN | STATUS_RESETTING | STATUS_BELL_ERROR |
                             STATUS_QUEUE_FAILED;
   if ((status & RARE) != 0) {
     if ((status & STATUS_RESETTING) != 0) step_resets();
-    if ((status & STATUS_PORT_WRITTEN) != 0) step_port();
+    if ((status & STATUS_PORT_WRITTEN) != 0 && !state.output.active) step_port();
     if ((status & (STATUS_BELL_ERROR | STATUS_QUEUE_FAILED)) != 0) step_errors(status);
   }
   if (state.pending != 0 && (status & STATUS_EVENT_BUSY) == 0) step_events();

@@ -20,7 +20,7 @@ inline constexpr unsigned FNS = 1u << FN_BITS;
 /// What the admin engine exchanges with the firmware, one per function (cpu_pkg.sv).
 struct Slot {
   hwif::AdminCommand command;      // written by hardware
-  uint8_t input[128];              // written by hardware, if the command has an input
+  alignas(8) uint8_t input[128];   // written by hardware, if the command has an input
   uint8_t free[64];
 };
 static_assert(sizeof(Slot) == 256);
@@ -59,7 +59,7 @@ constexpr uint32_t ctx_address(hwif::CtxColumn column, uint32_t index, uint32_t 
 
 // bus_target.hpp defines in namespace roci::fw::bus:
 //
-//   uint64_t clock()                            device clock in cycles of the core clock
+//   uint32_t clock()                            device clock in cycles of the core clock, low half
 //   uint32_t status()                           bits of Status
 //   void clear_port_written()
 //   uint32_t config(n)                          CONFIG register n, 0..3
@@ -72,7 +72,7 @@ constexpr uint32_t ctx_address(hwif::CtxColumn column, uint32_t index, uint32_t 
 //   void ctx_start_read(address)                starts an access, waits for the one before
 //   void ctx_start_write(address, data)
 //   uint64_t ctx_answer()                       waits for it; a write answers the state before
-//   void ctx_list(list)                         starts a list (image.hpp)
+//   void ctx_list(list)                         starts a list (context.hpp)
 //   bool ctx_failed()                           waits until idle; an access was never answered
 //   void copy_to_host(fn, address, data, bytes) starts; done when STATUS_COPY_BUSY falls
 //   void send_event(fn, type, object, cause, detail)   only if STATUS_EVENT_BUSY is 0

@@ -24,13 +24,15 @@ enum class Outcome : uint8_t {
   OUTPUT,                          // the output buffer is being written, then it is answered
 };
 
-/// The answer.
+/// The answer; at first that all is well with this object.
 struct Reply {
-  AdminStatus status;
-  AdminField field;
-  uint32_t detail;
+  AdminStatus status = AdminStatus::OK;
+  AdminField field = AdminField::NONE;
+  uint32_t detail = 0;
   uint32_t object;
-  uint64_t result;
+  uint64_t result = 0;
+
+  explicit Reply(uint32_t of) : object(of) {}
 };
 
 /// A command.
@@ -44,15 +46,16 @@ struct Call {
   uint32_t object() const { return slot.command.get<hwif::AdminCommand::object>(); }
   Function& function() { return state.fns[fn]; }
 
-  /// Inline parameters of command C.
+  /// Inline parameters of command C, where they are.
   template <class C>
-  typename C::Params params() const {
-    return C::Params::load_from(slot.command.data() + hwif::AdminCommand::params::AT / 8);
+  const typename C::Params& params() const {
+    return *reinterpret_cast<const typename C::Params*>(slot.command.data() +
+                                                        hwif::AdminCommand::params::AT / 8);
   }
-  /// Input buffer of command C.
+  /// Input buffer of command C, where it is.
   template <class C>
-  typename C::Input input() const {
-    return C::Input::load_from(slot.input);
+  const typename C::Input& input() const {
+    return *reinterpret_cast<const typename C::Input*>(slot.input);
   }
 
   /// Refuses the command.
@@ -73,6 +76,23 @@ struct Call {
     return Outcome::DONE;
   }
 };
+
+/// The layout in field F of `layout`, where it is: no copy.
+template <class F, class L>
+const typename F::Type& part(const L& layout) {
+  static_assert(F::KIND == hwif::detail::Kind::LAYOUT && F::AT / 8 % alignof(typename F::Type) == 0);
+  return *reinterpret_cast<const typename F::Type*>(layout.data() + F::AT / 8);
+}
+template <class F, class L>
+typename F::Type& part(L& layout) {
+  static_assert(F::KIND == hwif::detail::Kind::LAYOUT && F::AT / 8 % alignof(typename F::Type) == 0);
+  return *reinterpret_cast<typename F::Type*>(layout.data() + F::AT / 8);
+}
+
+/// Whether there is an entry `index` (< GIDS) in the GID table.
+inline bool gid_is_set(unsigned index) {
+  return state.gids[index].get<hwif::GidEntry::gid_type>() != hwif::GidType::NONE;
+}
 
 /// Whether the function may have one more of this kind.
 inline bool quota_left(const Function& f, Kind kind) {
@@ -103,6 +123,8 @@ inline unsigned index_of(const Qp& qp) { return qp.number % QPS; }
 bool can_wait(const Call& call);
 /// Registers the command as waiting for a fence that begins now, behind what was revoked.
 Outcome wait_for_fence(Call& call);
+/// As wait_for_fence, for the end of a function's reset: step_resets answers.
+Outcome wait_for_reset(Call& call);
 /// Asks for a fence; the number at which it is over (see fence_passed).
 uint32_t request_fence();
 /// Whether the fence of this number is over.
@@ -111,12 +133,27 @@ bool fence_passed(uint32_t number);
 /// Answers a command of `fn`. With `release` the next one of the function may come.
 void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& reply, bool release);
 
-/// Writes `bytes` from the common buffer to the command's output buffer and answers it then.
-Outcome write_output(Call& call, uint32_t bytes);
-/// The common output buffer (192 bytes) if nobody uses it, else nullptr: return LATER.
+/// Writes `bytes` from `data` (a multiple of 8; it must not change until then) to the command's output
+/// buffer and answers it then. Only if nothing is being written (state.output): else return LATER.
+Outcome write_output(Call& call, const void* data, uint32_t bytes);
+/// The common output buffer (OUTPUT_BYTES, old contents) as output Q, if nobody uses it, else nullptr:
+/// return LATER.
 void* output_buffer();
-/// Writes the elements first … first + count - 1 of an array output, in as many pieces as needed.
-Outcome write_array(Call& call, uint32_t first, uint32_t count);
+inline constexpr unsigned OUTPUT_BYTES = IS_WIDE ? 248 : 192;
+template <class Q>
+Q* output() {
+  static_assert(Q::BYTES <= OUTPUT_BYTES);
+  return static_cast<Q*>(output_buffer());
+}
+/// As output, with the first Q::BYTES bytes (a multiple of 16) cleared.
+void* cleared_output_buffer(uint32_t bytes);
+template <class Q>
+Q* cleared_output() {
+  static_assert(Q::BYTES % 16 == 0 && Q::BYTES <= OUTPUT_BYTES);
+  return static_cast<Q*>(cleared_output_buffer(Q::BYTES));
+}
+/// Writes the counters first … first + count - 1, in as many pieces as needed.
+Outcome write_counters(Call& call, uint32_t first, uint32_t count);
 
 /// Marks an event for a function, if it can have one.
 void tell(unsigned fn, uint32_t pending);
@@ -131,8 +168,16 @@ void revoke_cq(unsigned index);
 void revoke_eq(unsigned index);
 void revoke_srq(unsigned index);
 void revoke_mr(unsigned index);
-/// Frees a revoked object: nothing granted is outstanding any more.
-void free_qp(unsigned index);
+/// Regions of a queue pair.
+struct QpRegions {
+  Region inflight;
+  Region read;
+  Region replay;
+};
+/// Gives back those that were granted beyond the queue pair's own ones.
+void give_regions(const QpRegions& regions);
+/// Frees a revoked object: nothing granted is outstanding any more. Regions: to be given back then.
+QpRegions free_qp(unsigned index);
 void free_cq(unsigned index);
 void free_eq(unsigned index);
 void free_srq(unsigned index);
@@ -140,8 +185,8 @@ void free_mr(unsigned index);
 void free_pd(unsigned index);
 /// The queue pair does not use its entry of the P_Key table any more.
 void release_pkey(Qp& qp);
-/// The rest of MODIFY_QP to RESET and of REREG_MR behind their fences.
-void finish_qp_reset(unsigned index);
+/// The rest of MODIFY_QP to RESET and of REREG_MR behind their fences. Regions: to be given back then.
+QpRegions finish_qp_reset(unsigned index);
 void finish_rereg_mr(unsigned index, Slot& slot, Reply& reply);
 
 // ---- command handlers, by file in commands/ -----------------------------------------------------
@@ -177,11 +222,6 @@ Outcome query_pkey(Call&);
 Outcome query_port(Call&);
 Outcome modify_port(Call&);
 Outcome query_counters(Call&);
-
-/// One element of an array output.
-void put_gid(unsigned index, void* to);
-void put_pkey(unsigned index, void* to);
-void put_counter(unsigned index, void* to);
 
 // ---- main loop ----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ namespace {
 
 void send(unsigned fn, uint32_t bit) {
   using T = hwif::EqeType;
-  const auto n = static_cast<uint32_t>(__builtin_ctz(bit));
+  const auto n = lowest(bit);
   if (n < 16) {
     bus::send_event(fn, T::GID_CHANGE, 0, 0, n);
   } else if (n < 24) {
@@ -25,21 +25,24 @@ void send(unsigned fn, uint32_t bit) {
 
 void tell(unsigned fn, uint32_t pending) {
   Function& f = state.fns[fn];
-  if (!f.has_async_eq) return;
+  if ((state.listening >> fn & 1) == 0) return;
   f.pending |= pending;
   state.pending |= 1u << fn;
 }
 
 void tell_all(uint32_t pending) {
-  for (unsigned fn = 0; fn < FNS; ++fn) tell(fn, pending);
+  for (uint32_t fns = state.listening; fns != 0; fns &= fns - 1) {
+    state.fns[lowest(fns)].pending |= pending;
+  }
+  state.pending |= state.listening;
 }
 
 void step_errors(uint32_t status) {
   const uint32_t bells = (status & STATUS_BELL_ERROR) != 0 ? bus::take_bell_errors() : 0;
   const uint32_t queues = bus::failed();
-  for (unsigned fn = 0; fn < FNS; ++fn) {
+  for (uint32_t fns = (bells | queues) & state.listening; fns != 0; fns &= fns - 1) {
+    const auto fn = lowest(fns);
     Function& f = state.fns[fn];
-    if (!f.has_async_eq) continue;
     if ((bells >> fn & 1) != 0 && !f.bell_error_told) {
       f.bell_error_told = true;
       tell(fn, PENDING_BELL_ERROR);
@@ -55,7 +58,7 @@ void step_events() {
   // The next function in turn that has one.
   uint32_t fns = state.pending & (~uint32_t{0} << state.event_turn);
   if (fns == 0) fns = state.pending;
-  const auto fn = static_cast<unsigned>(__builtin_ctz(fns));
+  const auto fn = lowest(fns);
   state.event_turn = static_cast<uint8_t>((fn + 1) % FNS);
   uint32_t& pending = state.fns[fn].pending;
   if (pending != 0) {

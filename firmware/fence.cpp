@@ -15,90 +15,104 @@ namespace {
 
 // A fence ends when the data path has drained: microseconds. If host memory does not answer, the
 // command is given up after this many cycles, and its object stays revoked for good.
-constexpr uint64_t DRAIN_LIMIT = IS_WIDE ? 250'000'000 : 125'000'000;   // one second
+constexpr uint32_t DRAIN_LIMIT = IS_WIDE ? 250'000'000 : 125'000'000;   // one second
 
 struct FenceState {
   bool running;
   uint32_t ended;
 };
 
-FenceState fence_state() {
-  const uint64_t word = ctx_read(CtxColumn::FENCE, 0);
+FenceState fence_state(uint64_t word) {
   return {(word & 1) != 0, static_cast<uint32_t>(word >> 16)};
 }
+uint32_t fences_ended() { return fence_state(ctx_read(CtxColumn::FENCE, 0)).ended; }
 
-// The command's object after its fence.
-void finish(Waiter& waiter, Reply& reply) {
+// The command's object after its fence. What is returned may wait until the command is answered.
+QpRegions finish(const Waiter& waiter) {
   const uint32_t n = waiter.object;
   switch (waiter.opcode) {
-    case AdminOpcode::DESTROY_QP: free_qp(n % QPS); break;
-    case AdminOpcode::MODIFY_QP: finish_qp_reset(n % QPS); break;
+    case AdminOpcode::DESTROY_QP: return free_qp(n % QPS);
+    case AdminOpcode::MODIFY_QP: return finish_qp_reset(n % QPS);
     case AdminOpcode::DESTROY_CQ: free_cq(n); break;
     case AdminOpcode::DESTROY_EQ: free_eq(n); break;
     case AdminOpcode::DESTROY_SRQ: free_srq(n); break;
     case AdminOpcode::DESTROY_MR: free_mr(n); break;
-    case AdminOpcode::REREG_MR: finish_rereg_mr(n, bus::slot(waiter.fn), reply); break;
     default: break;
   }
+  return {};
 }
 
 }  // namespace
 
 uint32_t request_fence() {
-  const FenceState now = fence_state();
   ctx_write(CtxColumn::FENCE, 0, 0, 1);
-  return now.ended + (now.running ? 2 : 1);
+  const FenceState before = fence_state(bus::ctx_answer());
+  return before.ended + (before.running ? 2 : 1);
 }
 
 bool fence_passed(uint32_t number) {
-  return static_cast<int32_t>(fence_state().ended - number) >= 0;
+  return static_cast<int32_t>(fences_ended() - number) >= 0;
 }
 
 bool can_wait(const Call& call) {
-  for (unsigned n = 0; n < WAITERS_PER_FN; ++n) {
-    if (!state.waiters[call.fn * WAITERS_PER_FN + n].used) return true;
-  }
-  return false;
+  constexpr uint32_t ALL = (1u << WAITERS_PER_FN) - 1;
+  return (state.waiting >> (call.fn * WAITERS_PER_FN) & ALL) != ALL;
 }
 
-Outcome wait_for_fence(Call& call) {
+namespace {
+
+// Takes a waiter for the command. There is one: can_wait.
+Waiter& take_waiter(Call& call) {
   using C = hwif::AdminCommand;
-  const auto opcode = call.command().get<C::opcode>();
-  Waiter* waiter = &state.waiters[call.fn * WAITERS_PER_FN];
-  while (waiter->used) ++waiter;             // there is one: can_wait
-  waiter->used = true;
-  waiter->fn = static_cast<uint8_t>(call.fn);
-  waiter->opcode = opcode;
-  waiter->command_id = call.command().get<C::command_id>();
-  waiter->object = call.object();
-  waiter->fence = request_fence();
-  waiter->deadline = bus::clock() + DRAIN_LIMIT;
-  ++state.waiting;
+  const unsigned n = lowest(~state.waiting & (~uint32_t{0} << (call.fn * WAITERS_PER_FN)));
+  state.waiting |= 1u << n;
+  Waiter& waiter = state.waiters[n];
+  waiter.fn = static_cast<uint8_t>(call.fn);
+  waiter.opcode = call.command().get<C::opcode>();
+  waiter.command_id = call.command().get<C::command_id>();
+  waiter.object = call.object();
+  return waiter;
+}
+
+}  // namespace
+
+Outcome wait_for_fence(Call& call) {
+  Waiter& waiter = take_waiter(call);
+  waiter.fence = request_fence();
+  waiter.deadline = bus::clock() + DRAIN_LIMIT;
   // REREG_MR still needs its input, which is in the slot.
-  if (opcode != AdminOpcode::REREG_MR) bus::order(Order::RELEASE, call.fn);
+  if (waiter.opcode != AdminOpcode::REREG_MR) bus::order(Order::RELEASE, call.fn);
+  return Outcome::WAITS;
+}
+
+Outcome wait_for_reset(Call& call) {
+  const Waiter& waiter = take_waiter(call);
+  state.waiting_reset |= 1u << (&waiter - state.waiters);
+  bus::order(Order::RELEASE, call.fn);
   return Outcome::WAITS;
 }
 
 void step_waiters() {
-  const uint32_t ended = fence_state().ended;
-  const uint64_t now = bus::clock();
-  for (Waiter& waiter : state.waiters) {
-    if (!waiter.used) continue;
+  const uint32_t ended = fences_ended();
+  const uint32_t now = bus::clock();
+  for (uint32_t left = state.waiting & ~state.waiting_reset; left != 0; left &= left - 1) {
+    const unsigned n = lowest(left);
+    const Waiter& waiter = state.waiters[n];
     const bool over = static_cast<int32_t>(ended - waiter.fence) >= 0;
-    const bool late = static_cast<int64_t>(now - waiter.deadline) >= 0;
-    // FUNCTION_RESET ends with the reset (step_resets), which has its own fences.
-    if (waiter.opcode == AdminOpcode::FUNCTION_RESET || !(over || late)) continue;
-    Reply reply{};
-    reply.object = waiter.object;
-    if (over) {
-      finish(waiter, reply);
-    } else {
-      reply.status = AdminStatus::TIMED_OUT;
+    const bool late = static_cast<int32_t>(now - waiter.deadline) >= 0;
+    if (!(over || late)) continue;
+    state.waiting &= ~(1u << n);
+    Reply reply(waiter.object);
+    if (late && !over) reply.status = AdminStatus::TIMED_OUT;
+    if (waiter.opcode == AdminOpcode::REREG_MR) {
+      if (over) finish_rereg_mr(waiter.object, bus::slot(waiter.fn), reply);
+      answer(waiter.fn, waiter.opcode, waiter.command_id, reply, true);
+      continue;
     }
-    waiter.used = false;
-    --state.waiting;
-    answer(waiter.fn, waiter.opcode, waiter.command_id, reply,
-           waiter.opcode == AdminOpcode::REREG_MR);
+    QpRegions had{};               // of nobody
+    if (over) had = finish(waiter);
+    answer(waiter.fn, waiter.opcode, waiter.command_id, reply, false);
+    give_regions(had);
   }
 }
 

@@ -5,13 +5,18 @@
 
 #include <stdint.h>
 
+#include "config.hpp"
+
 namespace roci::fw {
 
-/// Reverses the bytes.
+/// Reverses the bytes. The core has no instruction for it: where there is room, no call either.
+constexpr uint32_t swap32(uint32_t v) {
+  if constexpr (!IS_WIDE) return __builtin_bswap32(v);
+  return v >> 24 | (v >> 8 & 0xff00) | (v & 0xff00) << 8 | v << 24;
+}
 constexpr uint64_t swap64(uint64_t value) {
-  const auto low = __builtin_bswap32(static_cast<uint32_t>(value));
-  const auto high = __builtin_bswap32(static_cast<uint32_t>(value >> 32));
-  return uint64_t{low} << 32 | high;
+  return uint64_t{swap32(static_cast<uint32_t>(value))} << 32 |
+         swap32(static_cast<uint32_t>(value >> 32));
 }
 
 /// EUI-64 of a MAC address (RFC 4291 appendix A): universal/local bit inverted, ff:fe in the middle.

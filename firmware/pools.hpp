@@ -7,65 +7,70 @@
 
 namespace roci::fw {
 
+/// Number of the lowest bit that is set. `bits` is not 0. (The core has no instruction for it, and its
+/// multiplier is faster than the library's search.)
+inline unsigned lowest(uint32_t bits) {
+  static constexpr uint8_t positions[32] = {
+      0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+      31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+  return positions[(bits & (~bits + 1)) * 0x077cb531u >> 27];
+}
+
 /// Numbers 0 … N-1, each free or taken. Numbers are reused as late as possible, so that something
 /// stale (a key, a doorbell) meets nothing for long. O(1): words of 32 bits and a summary of them.
+/// All bits zero = all free, so a pool needs next to no start.
 template <unsigned N>
 class IndexPool {
   static constexpr unsigned WORDS = (N + 31) / 32;
   static constexpr unsigned SUMMARY = (WORDS + 31) / 32;
+  // Bits of the last word (of `count` bits in all) that stand for nothing.
+  static constexpr uint32_t tail(unsigned count) {
+    return count % 32 == 0 ? 0 : ~uint32_t{0} << (count % 32);
+  }
 
  public:
-  /// All numbers from `first` on are free.
+  /// For a pool that is all zero: all numbers from `first` (0 or 1) on are free.
   void init(unsigned first = 0) {
-    for (auto& word : free_) word = 0;
-    for (auto& word : summary_) word = 0;
-    next_ = 0;
-    for (unsigned n = first; n < N; ++n) {
-      if (n % 32 == 0 && n + 32 <= N) {
-        free_[n / 32] = ~uint32_t{0};
-        summary_[n / 32 / 32] |= uint32_t{1} << (n / 32 % 32);
-        n += 31;
-      } else {
-        give(n);
-      }
-    }
+    taken_[WORDS - 1] = tail(N);
+    full_[SUMMARY - 1] = tail(WORDS);
+    if (first != 0) taken_[0] |= 1;
   }
 
   /// Takes a free number, or returns N if there is none.
   unsigned take() {
     unsigned word = next_ / 32;
-    uint32_t bits = free_[word] & (~uint32_t{0} << (next_ % 32));
+    uint32_t bits = ~taken_[word] & (~uint32_t{0} << (next_ % 32));
     if (bits == 0) {
       // words after this one, then from the start, this one included
       unsigned s = (word + 1) / 32;
-      uint32_t words = s < SUMMARY ? summary_[s] & (~uint32_t{0} << ((word + 1) % 32)) : 0;
+      uint32_t words = s < SUMMARY ? ~full_[s] & (~uint32_t{0} << ((word + 1) % 32)) : 0;
       for (unsigned n = 0; words == 0; ++n) {
         if (n > SUMMARY) return N;
         s = s + 1 < SUMMARY ? s + 1 : 0;
-        words = summary_[s];
+        words = ~full_[s];
       }
-      word = 32 * s + static_cast<unsigned>(__builtin_ctz(words));
-      bits = free_[word];
+      word = 32 * s + lowest(words);
+      bits = ~taken_[word];
     }
-    const unsigned n = 32 * word + static_cast<unsigned>(__builtin_ctz(bits));
-    free_[word] &= ~(uint32_t{1} << (n % 32));
-    if (free_[word] == 0) summary_[word / 32] &= ~(uint32_t{1} << (word % 32));
+    const unsigned n = 32 * word + lowest(bits);
+    taken_[word] |= uint32_t{1} << (n % 32);
+    if (taken_[word] == ~uint32_t{0}) full_[word / 32] |= uint32_t{1} << (word % 32);
     next_ = static_cast<uint16_t>(n + 1 < N ? n + 1 : 0);
     return n;
   }
 
   /// Whether the 32 numbers from n (a multiple of 32) on are all free.
-  bool all_free(unsigned n) const { return free_[n / 32] == ~uint32_t{0}; }
+  bool all_free(unsigned n) const { return taken_[n / 32] == 0; }
 
   /// Gives a taken number back.
   void give(unsigned n) {
-    free_[n / 32] |= uint32_t{1} << (n % 32);
-    summary_[n / 32 / 32] |= uint32_t{1} << (n / 32 % 32);
+    taken_[n / 32] &= ~(uint32_t{1} << (n % 32));
+    full_[n / 32 / 32] &= ~(uint32_t{1} << (n / 32 % 32));
   }
 
  private:
-  uint32_t free_[WORDS];
-  uint32_t summary_[SUMMARY];     // bit w: free_[w] is not zero
+  uint32_t taken_[WORDS];
+  uint32_t full_[SUMMARY];        // bit w: taken_[w] is all ones
   uint16_t next_;                 // where the search begins
 };
 
@@ -89,19 +94,31 @@ class RegionPool {
                 "whole regions of the largest size");
   // Bits of order o: one for each region of 2^(MIN_LOG2 + o) units.
   static constexpr unsigned regions(unsigned order) { return GRANTED >> (MIN_LOG2 + order); }
-  static constexpr unsigned first_word(unsigned order) {
-    unsigned words = 0;
-    for (unsigned o = 0; o < order; ++o) words += (regions(o) + 31) / 32;
-    return words;
+  struct Places {
+    uint8_t first[ORDERS + 1];    // first word of each order
+  };
+  static constexpr Places make_places() {
+    Places out{};
+    for (unsigned o = 0; o < ORDERS; ++o) {
+      out.first[o + 1] = static_cast<uint8_t>(out.first[o] + (regions(o) + 31) / 32);
+    }
+    return out;
   }
-  static constexpr unsigned WORDS = first_word(ORDERS) == 0 ? 1 : first_word(ORDERS);
+  static constexpr Places places = make_places();
+  static constexpr unsigned first_word(unsigned order) { return places.first[order]; }
+  static constexpr unsigned WORDS = places.first[ORDERS] == 0 ? 1 : places.first[ORDERS];
 
  public:
   static constexpr unsigned LARGEST_LOG2 = GRANTED == 0 ? STATIC_LOG2 : MAX_LOG2;
 
+  /// For a pool that is all zero: everything is free.
   void init() {
-    for (auto& word : free_) word = 0;
-    for (unsigned n = 0; n < regions(ORDERS - 1); ++n) set(ORDERS - 1, n);
+    constexpr unsigned LARGEST = regions(ORDERS - 1);
+    for (unsigned n = 0; n < LARGEST; n += 32) {
+      free_[first_word(ORDERS - 1) + n / 32] =
+          LARGEST - n >= 32 ? ~uint32_t{0} : (uint32_t{1} << (LARGEST - n)) - 1;
+    }
+    orders_ = 1u << (ORDERS - 1);
     units_free_ = GRANTED;
     grants_ = 0;
   }
@@ -154,6 +171,7 @@ class RegionPool {
  private:
   void set(unsigned order, unsigned n) {
     free_[first_word(order) + n / 32] |= uint32_t{1} << (n % 32);
+    orders_ |= 1u << order;
   }
   // Clears the bit; whether it was set.
   bool take_bit(unsigned order, unsigned n) {
@@ -166,27 +184,33 @@ class RegionPool {
   bool cut(unsigned log2, Region& out) {
     if (GRANTED == 0 || log2 < MIN_LOG2) return false;
     const unsigned wanted = log2 - MIN_LOG2;
-    for (unsigned order = wanted; order < ORDERS; ++order) {
-      const unsigned words = (regions(order) + 31) / 32;
-      for (unsigned w = 0; w < words; ++w) {
-        uint32_t& word = free_[first_word(order) + w];
-        if (word == 0) continue;
-        unsigned n = 32 * w + static_cast<unsigned>(__builtin_ctz(word));
-        word &= word - 1;
-        for (unsigned o = order; o > wanted; --o) {   // the upper halves stay free
-          n <<= 1;
-          set(o - 1, n + 1);
-        }
-        units_free_ -= 1u << log2;
-        ++grants_;
-        out = {static_cast<uint16_t>(START + (n << log2)), static_cast<uint8_t>(log2)};
-        return true;
+    for (;;) {
+      const uint32_t orders = orders_ & (~uint32_t{0} << wanted);
+      if (orders == 0) return false;
+      auto order = lowest(orders);
+      uint32_t* word = &free_[first_word(order)];
+      uint32_t* const end = &free_[first_word(order + 1)];
+      unsigned n = 0;
+      for (; word != end && *word == 0; ++word) n += 32;
+      if (word == end) {
+        orders_ &= ~(1u << order);
+        continue;
       }
+      n += lowest(*word);
+      *word &= *word - 1;
+      while (order != wanted) {   // the upper halves stay free
+        n <<= 1;
+        set(--order, n + 1);
+      }
+      units_free_ -= 1u << log2;
+      ++grants_;
+      out = {static_cast<uint16_t>(START + (n << log2)), static_cast<uint8_t>(log2)};
+      return true;
     }
-    return false;
   }
 
   uint32_t free_[WORDS];
+  uint32_t orders_;               // bit o: there may be free regions of order o
   uint32_t units_free_;
   uint32_t grants_;
 };

@@ -16,37 +16,53 @@
 
 namespace roci::fw {
 
-/// The columns of a queue pair that several commands read and change. Words are read from the
-/// hardware when they are asked for.
-struct QpRows {
-  hwif::CtxQpTx tx;
-  hwif::CtxQpAck ack;
-  hwif::CtxQpRead read;
-  hwif::CtxQpRq rq;
-  hwif::CtxQpResp resp;
-};
-
-/// Regions of a queue pair.
-struct QpRegions {
-  Region inflight;
-  Region read;
-  Region replay;
-};
-
 /// Present state of the queue pair, from hardware.
 hwif::QpState qp_state(unsigned index);
 
-/// Reads the rows' static words.
-void read_rows(unsigned index, QpRows& rows);
 /// The regions that rows tell of.
-QpRegions regions_of(const QpRows& rows);
-/// Sets regions in rows.
-void set_regions(QpRows& rows, const QpRegions& regions);
+inline QpRegions regions_of(const hwif::CtxQpTx& tx, const hwif::CtxQpRq& rq) {
+  using T = hwif::CtxQpTx;
+  using R = hwif::CtxQpRq;
+  return {{tx.get<T::inflight_base>(), tx.get<T::inflight_log2>()},
+          {tx.get<T::read_base>(), tx.get<T::read_log2>()},
+          {rq.get<R::replay_base>(), rq.get<R::replay_log2>()}};
+}
+
+/// Each set of three sets a region in the rows that know it.
+inline void set_inflight(hwif::CtxQpTx& tx, hwif::CtxQpAck& ack, Region region) {
+  tx.set<hwif::CtxQpTx::inflight_base>(region.base);
+  tx.set<hwif::CtxQpTx::inflight_log2>(region.log2);
+  ack.set<hwif::CtxQpAck::inflight_base>(region.base);
+  ack.set<hwif::CtxQpAck::inflight_log2>(region.log2);
+}
+inline void set_read(hwif::CtxQpTx& tx, hwif::CtxQpRead& read, Region region) {
+  tx.set<hwif::CtxQpTx::read_base>(region.base);
+  tx.set<hwif::CtxQpTx::read_log2>(region.log2);
+  read.set<hwif::CtxQpRead::read_base>(region.base);
+  read.set<hwif::CtxQpRead::read_log2>(region.log2);
+}
+inline void set_replay(hwif::CtxQpRq& rq, hwif::CtxQpResp& resp, Region region) {
+  rq.set<hwif::CtxQpRq::replay_base>(region.base);
+  rq.set<hwif::CtxQpRq::replay_log2>(region.log2);
+  resp.set<hwif::CtxQpResp::replay_base>(region.base);
+  resp.set<hwif::CtxQpResp::replay_log2>(region.log2);
+}
 
 /// Whether everything that the queue pair has sent is acknowledged.
-bool is_drained(unsigned index);
+inline bool is_drained(const hwif::CtxQpTxDyn& dynamic, const hwif::CtxQpAck& ack) {
+  using D = hwif::CtxQpTxDyn;
+  using K = hwif::CtxQpAck;
+  return dynamic.get<D::max_psn>() == ack.get<K::acked_psn>() &&
+         dynamic.get<D::read_ordinal>() == ack.get<K::reads_done>();
+}
 
 /// Attributes whose row does not depend on others.
-hwif::CtxQpRetry retry_row(unsigned retry_count, unsigned rnr_retry);
+inline hwif::CtxQpRetry retry_row(unsigned retry_count, unsigned rnr_retry) {
+  using Y = hwif::CtxQpRetry;
+  Y row{};
+  row.set<Y::retry_cnt>(static_cast<uint8_t>(retry_count));
+  row.set<Y::rnr_retry>(static_cast<uint8_t>(rnr_retry));
+  return row;
+}
 
 }  // namespace roci::fw

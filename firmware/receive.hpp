@@ -3,6 +3,7 @@
 // Receive queues of queue pairs and SRQs: their rows and their slots on the chip.
 #pragma once
 
+#include "rings.hpp"
 #include "state.hpp"
 
 namespace roci::fw {
@@ -12,10 +13,24 @@ namespace roci::fw {
 bool grant_slots(unsigned owner, uint32_t ring_log2, uint32_t stride_code, Region& region);
 
 /// Row of column RQ, words 0 and 1.
-hwif::CtxRq receive_row(uint64_t ring, uint32_t ring_log2, uint32_t stride_code, unsigned fn,
-                        Region slots, bool valid);
+inline hwif::CtxRq receive_row(uint64_t ring, uint32_t ring_log2, uint32_t stride_code, unsigned fn,
+                               Region slots, bool valid) {
+  using R = hwif::CtxRq;
+  R row{};
+  row.set<R::log2_entries>(static_cast<uint8_t>(ring_log2));
+  row.set<R::fn>(static_cast<uint8_t>(fn));
+  row.set<R::ring_page>(ring / RING_ALIGNMENT);
+  row.set<R::slot_base>(slots.base);
+  row.set<R::slot_log2>(slots.log2);
+  row.set<R::stride_code>(static_cast<uint8_t>(stride_code));
+  row.set<R::valid>(valid);
+  return row;
+}
 
-/// The slots that receive queue `queue` has.
-Region slots_of(unsigned queue);
+/// The slots that a row of column RQ tells of.
+inline Region slots_of(const hwif::CtxRq& row) {
+  using R = hwif::CtxRq;
+  return {row.get<R::slot_base>(), row.get<R::slot_log2>()};
+}
 
 }  // namespace roci::fw

@@ -41,7 +41,7 @@ bool owned(Kind kind, unsigned n, unsigned fn) {
     case KIND_PD: return mine(state.pds[n]);
     default: {                     // KIND_MR: its owner is in the entry
       using M = hwif::MptEntry;
-      M entry{};
+      M entry;
       ctx_read_row(entry, CtxColumn::MPT, n, 4, 1);
       if (entry.get<M::function_number>() != fn) return false;
       ctx_read_row(entry, CtxColumn::MPT, n, 3, 1);
@@ -63,7 +63,7 @@ void revoke(Kind kind, unsigned n) {
 
 void release(Kind kind, unsigned n) {
   switch (kind) {
-    case KIND_QP: free_qp(n); break;
+    case KIND_QP: give_regions(free_qp(n)); break;
     case KIND_CQ: free_cq(n); break;
     case KIND_EQ: free_eq(n); break;
     case KIND_SRQ: free_srq(n); break;
@@ -109,11 +109,9 @@ bool walk(Function& f, unsigned fn, bool frees) {
 
 void begin(Function& f, unsigned fn) {
   // Commands that wait are not answered any more; what they work on is dying and walked with the rest.
-  for (unsigned n = 0; n < WAITERS_PER_FN; ++n) {
-    Waiter& waiter = state.waiters[fn * WAITERS_PER_FN + n];
-    if (waiter.used) --state.waiting;
-    waiter.used = false;
-  }
+  const uint32_t own = ((1u << WAITERS_PER_FN) - 1) << (fn * WAITERS_PER_FN);
+  state.waiting &= ~own;
+  state.waiting_reset &= ~own;
   state.held &= ~(1u << fn);
   f.pending = 0;
   f.reset = Reset::REVOKE;
@@ -128,37 +126,31 @@ void end(Function& f, unsigned fn) {
   // Hardware does it within a few cycles. If the bit is still set then, it is a new reset.
   for (unsigned n = 0; n < 32 && (bus::resetting() >> fn & 1) != 0; ++n) {
   }
-  for (Waiter& waiter : state.waiters) {
-    if (!waiter.used || waiter.opcode != AdminOpcode::FUNCTION_RESET || waiter.object != fn) {
-      continue;
-    }
-    Reply reply{};
-    reply.object = fn;
-    waiter.used = false;
-    --state.waiting;
-    answer(waiter.fn, waiter.opcode, waiter.command_id, reply, false);
+  for (uint32_t left = state.waiting_reset; left != 0; left &= left - 1) {
+    const unsigned n = lowest(left);
+    const Waiter& waiter = state.waiters[n];
+    if (waiter.object != fn) continue;
+    state.waiting &= ~(1u << n);
+    state.waiting_reset &= ~(1u << n);
+    answer(waiter.fn, waiter.opcode, waiter.command_id, Reply(fn), false);
   }
 }
 
+// One part after the other, as far as it goes in this turn.
 void step_reset(Function& f, unsigned fn) {
-  switch (f.reset) {
-    case Reset::NONE: begin(f, fn); break;
-    case Reset::REVOKE:
-      if (walk(f, fn, false)) {
-        f.reset_fence = request_fence();
-        f.reset = Reset::FENCE;
-      }
-      break;
-    case Reset::FENCE:
-      if (fence_passed(f.reset_fence)) {
-        f.reset = Reset::FREE;
-        if (!next_kind(f, KIND_QP)) f.reset_kind = KINDS;
-      }
-      break;
-    case Reset::FREE:
-      // An output of the function may still be on its way.
-      if (walk(f, fn, true) && !(state.output.active && state.output.fn == fn)) end(f, fn);
-      break;
+  if (f.reset == Reset::NONE) begin(f, fn);
+  if (f.reset == Reset::REVOKE && walk(f, fn, false)) {
+    f.reset_fence = request_fence();
+    f.reset = Reset::FENCE;
+    return;
+  }
+  if (f.reset == Reset::FENCE && fence_passed(f.reset_fence)) {
+    f.reset = Reset::FREE;
+    if (!next_kind(f, KIND_QP)) f.reset_kind = KINDS;
+  }
+  // An output of the function may still be on its way.
+  if (f.reset == Reset::FREE && walk(f, fn, true) && !(state.output.active && state.output.fn == fn)) {
+    end(f, fn);
   }
 }
 
@@ -169,18 +161,18 @@ Outcome function_reset(Call& call) {
   if (fn == 0 || fn >= FNS) return call.invalid(AdminField::OBJECT, FNS - 1);
   if (!can_wait(call)) return Outcome::LATER;
   bus::order(Order::RESET, fn);
-  return wait_for_fence(call);
+  return wait_for_reset(call);
 }
 
 void step_resets() {
   // One function per turn, in turn.
   const uint32_t resetting = bus::resetting();
-  for (unsigned n = 0; n < FNS; ++n) {
-    state.reset_turn = static_cast<uint8_t>((state.reset_turn + 1u) % FNS);
-    if ((resetting >> state.reset_turn & 1) == 0) continue;
-    step_reset(state.fns[state.reset_turn], state.reset_turn);
-    return;
-  }
+  if (resetting == 0) return;
+  uint32_t fns = resetting & (~uint32_t{0} << state.reset_turn);
+  if (fns == 0) fns = resetting;
+  const unsigned fn = lowest(fns);
+  state.reset_turn = static_cast<uint8_t>((fn + 1) % FNS);
+  step_reset(state.fns[fn], fn);
 }
 
 }  // namespace roci::fw

@@ -26,7 +26,7 @@ inline hwif::CtxQpDb doorbell_row(uint32_t number, uint32_t page, unsigned fn, b
 /// Takes `valid` away from word 1 of a row (CQ, EQ, RQ).
 template <class Row>
 void clear_valid(hwif::CtxColumn column, uint32_t index) {
-  Row row{};
+  Row row;
   ctx_read_row(row, column, index, 1, 1);
   row.template set<typename Row::valid>(false);
   ctx_write(column, index, 1, row_word(row, 1));

@@ -78,7 +78,6 @@ struct Function {
   bool privileged;
   bool bell_error_told;            // until it reads the counter
   bool queue_error_told;
-  bool has_async_eq;
   uint8_t async_eq;                // EQ of its asynchronous events
   uint32_t pending;                // bits of Pending
   // function reset
@@ -90,32 +89,26 @@ struct Function {
 
 /// A command that waits for a fence.
 struct Waiter {
-  bool used;
   uint8_t fn;
   hwif::AdminOpcode opcode;
   uint16_t command_id;
   uint32_t object;                 // as in the command
   uint32_t fence;                  // number of the fence that covers it
-  uint64_t deadline;               // of the device clock
+  uint32_t deadline;               // of the device clock, low half
 };
 
 /// Waiting commands of a function; one more stays in its slot until there is room.
 inline constexpr unsigned WAITERS_PER_FN = 2;
+static_assert(FNS * WAITERS_PER_FN <= 32);
 
-/// Protocol and VLAN of a GID; the GID itself is in column GID.
-struct GidInfo {
-  hwif::GidType type;
-  bool vlan_present;
-  uint16_t vlan_id;
-};
-
-/// The output buffer of the command that is being answered; one at a time.
+/// The output that is being written; one at a time.
 struct Output {
   bool active;
   uint8_t fn;
-  uint16_t next;                   // arrays: next element
-  uint16_t end;                    // arrays: one past the last
-  uint64_t address;                // host address of the next chunk
+  uint8_t buffer;                  // counters: which of the two buffers is next
+  uint16_t next;                   // counters: next one
+  uint16_t end;                    // counters: one past the last
+  uint64_t address;                // host address of the next piece
 };
 
 using InflightPool = RegionPool<1u << INFLIGHT_BITS, QPS, 3, IS_WIDE ? 9 : 4>;
@@ -133,7 +126,7 @@ struct State {
   uint16_t srq_pds[SRQS];
   Function fns[FNS];
   Waiter waiters[FNS * WAITERS_PER_FN];
-  GidInfo gids[GIDS];
+  alignas(8) hwif::GidEntry gids[GIDS];   // as QUERY_GID gives them
   uint16_t pkeys[PKEYS];
   uint16_t pkey_users[PKEYS]; // queue pairs
   IndexPool<QPS> free_qps;
@@ -147,7 +140,9 @@ struct State {
   ReplayPool replays;
   SlotPool slots;
   Output output;
-  uint32_t waiting;                // number of waiters in use
+  uint32_t waiting;                // waiters in use, one bit each
+  uint32_t waiting_reset;          // those of them that wait for the reset of a function, not a fence
+  uint32_t listening;              // functions that have an EQ for their events
   uint32_t pending;                // functions that have events waiting
   uint16_t turns;                  // of the main loop
   bool bus_failed;                 // an access of the context bus was not answered

@@ -13,7 +13,7 @@ using R = hwif::CtxCq;
 
 Outcome create_cq(Call& call) {
   using P = hwif::CreateCqParams;
-  const P p = call.params<hwif::admin::CreateCq>();
+  const P& p = call.params<hwif::admin::CreateCq>();
   const uint64_t ring = p.get<P::ring_address>();
   const uint32_t log2 = p.get<P::ring_log2>();
   const uint32_t page = p.get<P::doorbell_page>();
@@ -56,7 +56,7 @@ void revoke_cq(unsigned n) {
 }
 
 void free_cq(unsigned n) {
-  R row{};
+  R row;
   ctx_read_row(row, CtxColumn::CQ, n, 1, 1);
   --state.eqs[row.get<R::eq>()].refs;
   --state.fns[state.cqs[n].fn].counts[KIND_CQ];
@@ -80,7 +80,7 @@ Outcome query_cq(Call& call) {
   if (find(state.cqs, n, call.fn) == nullptr) {
     return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   }
-  R row{};
+  R row;
   ctx_read_row(row, CtxColumn::CQ, n, 2, 2);
   Q result{};
   result.set<Q::producer_index>(row.get<R::producer>());

@@ -22,10 +22,10 @@ Outcome nop(Call& call) { return call.done(); }
 
 Outcome query_device(Call& call) {
   using Q = hwif::QueryDeviceOutput;
-  void* buffer = output_buffer();
-  if (buffer == nullptr) return Outcome::LATER;
+  Q* const out = cleared_output<Q>();
+  if (out == nullptr) return Outcome::LATER;
   const Function& f = call.function();
-  Q q{};
+  Q& q = *out;
   const uint64_t guid = eui64(state.mac);
   set_row_word(q, Q::node_guid::AT / 64, guid);
   set_row_word(q, Q::system_image_guid::AT / 64, guid);
@@ -42,15 +42,14 @@ Outcome query_device(Call& call) {
   q.set<Q::max_pds>(limit(f, KIND_PD, PDS));
   q.set<Q::max_total_responder_depth>(1u << REPLAY_BITS);
   q.set<Q::max_in_flight>(1u << InflightPool::LARGEST_LOG2);
-  q.store(buffer);
-  return write_output(call, Q::BYTES);
+  return write_output(call, out, Q::BYTES);
 }
 
 Outcome set_function(Call& call) {
   using S = hwif::FunctionSettings;
   const uint32_t fn = call.object();
   if (fn >= FNS) return call.invalid(AdminField::OBJECT, FNS - 1);
-  const S settings = call.params<hwif::admin::SetFunction>();
+  const S& settings = call.params<hwif::admin::SetFunction>();
   Function& f = state.fns[fn];
   const uint32_t quotas[] = {settings.get<S::quota_qps>(), settings.get<S::quota_cqs>(),
                              settings.get<S::quota_srqs>(), settings.get<S::quota_mrs>()};
@@ -68,8 +67,9 @@ Outcome query_function(Call& call) {
   using S = hwif::FunctionSettings;
   const uint32_t fn = call.object();
   if (fn >= FNS) return call.invalid(AdminField::OBJECT, FNS - 1);
-  void* buffer = output_buffer();
-  if (buffer == nullptr) return Outcome::LATER;
+  Q* const out = output<Q>();
+  if (out == nullptr) return Outcome::LATER;
+  Q q{};
   const Function& f = state.fns[fn];
   S settings{};
   settings.set<S::privileged>(f.privileged);
@@ -77,7 +77,6 @@ Outcome query_function(Call& call) {
   settings.set<S::quota_cqs>(f.quotas[KIND_CQ]);
   settings.set<S::quota_srqs>(f.quotas[KIND_SRQ]);
   settings.set<S::quota_mrs>(f.quotas[KIND_MR]);
-  Q q{};
   q.set<Q::settings>(settings);
   q.set<Q::qps>(f.counts[KIND_QP]);
   q.set<Q::cqs>(f.counts[KIND_CQ]);
@@ -87,8 +86,8 @@ Outcome query_function(Call& call) {
   q.set<Q::eqs>(f.counts[KIND_EQ]);
   q.set<Q::in_use>((bus::enabled() >> fn & 1) != 0);
   q.set<Q::resetting>((bus::resetting() >> fn & 1) != 0);
-  q.store(buffer);
-  return write_output(call, Q::BYTES);
+  copy_words(*out, q);
+  return write_output(call, out, Q::BYTES);
 }
 
 Outcome create_pd(Call& call) {

@@ -9,7 +9,7 @@ namespace roci::fw {
 
 Outcome create_eq(Call& call) {
   using P = hwif::CreateEqParams;
-  const P p = call.params<hwif::admin::CreateEq>();
+  const P& p = call.params<hwif::admin::CreateEq>();
   const uint64_t ring = p.get<P::ring_address>();
   const uint32_t log2 = p.get<P::ring_log2>();
   const uint32_t page = p.get<P::doorbell_page>();
@@ -45,7 +45,7 @@ Outcome create_eq(Call& call) {
     async.set<F::async_eq>(static_cast<uint16_t>(n));
     async.set<F::valid>(true);
     image.row(CtxColumn::FN, call.fn, async);
-    f.has_async_eq = true;
+    state.listening |= 1u << call.fn;
     f.async_eq = static_cast<uint8_t>(n);
   }
   image.send();
@@ -58,9 +58,10 @@ void revoke_eq(unsigned n) {
   Function& f = state.fns[state.eqs[n].fn];
   state.eqs[n].life = Life::DYING;
   ctx_write(CtxColumn::EQ_DB, n, 0, 0);
-  if (f.has_async_eq && f.async_eq == n) {
-    ctx_write(CtxColumn::FN, state.eqs[n].fn, 0, 0);
-    f.has_async_eq = false;
+  const unsigned fn = state.eqs[n].fn;
+  if ((state.listening >> fn & 1) != 0 && f.async_eq == n) {
+    ctx_write(CtxColumn::FN, fn, 0, 0);
+    state.listening &= ~(1u << fn);
     f.pending = 0;
   }
   clear_valid<hwif::CtxEq>(CtxColumn::EQ, n);

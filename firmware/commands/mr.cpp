@@ -124,7 +124,7 @@ Outcome create_mr(Call& call) {
   const uint32_t pdn = call.object();
   Object* pd = find(state.pds, pdn, call.fn);
   if (pd == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  const P p = call.params<hwif::admin::CreateMr>();
+  const P& p = call.params<hwif::admin::CreateMr>();
   const Rights rights = p.get<P::rights>();
   if (!check_rights(call, rights) || !check_memory(call, p) || !check_base(call, p, rights)) {
     return Outcome::DONE;
@@ -133,7 +133,7 @@ Outcome create_mr(Call& call) {
   const unsigned n = state.free_mrs.take();
   if (n == MRS) return call.fail(AdminStatus::NO_RESOURCES);
 
-  M entry{};
+  M entry;
   ctx_read_row(entry, CtxColumn::MPT, n, 3, 2);
   const auto key = static_cast<uint8_t>(entry.get<M::key_byte>() + 1);
   const auto incarnation = static_cast<uint8_t>(entry.get<M::incarnation>() + 1);
@@ -154,14 +154,14 @@ Outcome create_mr(Call& call) {
 }
 
 void revoke_mr(unsigned n) {
-  M entry{};
+  M entry;
   ctx_read_row(entry, CtxColumn::MPT, n, 3, 1);
   entry.set<M::state>(hwif::MrState::CLOSING);
   ctx_write(CtxColumn::MPT, n, 3, row_word(entry, 3));
 }
 
 void free_mr(unsigned n) {
-  M entry{};
+  M entry;
   ctx_read_row(entry, CtxColumn::MPT, n, 3, 2);
   --state.pds[entry.get<M::pd>()].refs;
   --state.fns[entry.get<M::function_number>()].counts[KIND_MR];
@@ -175,7 +175,7 @@ void free_mr(unsigned n) {
 
 Outcome destroy_mr(Call& call) {
   const uint32_t n = call.object();
-  M entry{};
+  M entry;
   if (!find_mr(n, call.fn, entry)) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   if (!can_wait(call)) return Outcome::LATER;
   revoke_mr(n);
@@ -185,10 +185,10 @@ Outcome destroy_mr(Call& call) {
 Outcome rereg_mr(Call& call) {
   using I = hwif::ReregMrInput;
   const uint32_t n = call.object();
-  M entry{};
+  M entry;
   if (!find_mr(n, call.fn, entry)) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  const I input = call.input<hwif::admin::ReregMr>();
-  const P memory = input.get<I::memory>();
+  const I& input = call.input<hwif::admin::ReregMr>();
+  const P& memory = part<I::memory>(input);
   const bool moves = input.get<I::change_translation>();
   const Rights rights =
       input.get<I::change_rights>() ? memory.get<P::rights>() : entry.get<M::rights>();
@@ -210,9 +210,9 @@ Outcome rereg_mr(Call& call) {
 
 void finish_rereg_mr(unsigned n, Slot& slot, Reply& reply) {
   using I = hwif::ReregMrInput;
-  const I input = I::load_from(slot.input);
-  const P memory = input.get<I::memory>();
-  M entry{};
+  const I& input = *reinterpret_cast<const I*>(slot.input);
+  const P& memory = part<I::memory>(input);
+  M entry;
   ctx_read_row(entry, CtxColumn::MPT, n, 0, 5);
   if (input.get<I::change_pd>()) {
     // It was there when the command came, but commands of other queues do not wait for us.
@@ -238,13 +238,20 @@ void finish_rereg_mr(unsigned n, Slot& slot, Reply& reply) {
 
 Outcome query_mr(Call& call) {
   const uint32_t n = call.object();
-  M entry{};
+  M entry;
   if (!find_mr(n, call.fn, entry)) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  void* buffer = output_buffer();
-  if (buffer == nullptr) return Outcome::LATER;
-  ctx_read_row(entry, CtxColumn::MPT, n, 0, 5);
-  entry.store(buffer);
-  return write_output(call, hwif::QueryMrOutput::BYTES);
+  auto* const out = output<hwif::QueryMrOutput>();
+  if (out == nullptr) return Outcome::LATER;
+  static_assert(hwif::QueryMrOutput::BYTES == M::BYTES);
+  Reads reads;
+  const M& row = reads.add<M>(CtxColumn::MPT, n, 5);
+  reads.start();
+  reads.wait();
+  constexpr unsigned PER_8 = 8 / sizeof(M::Word);
+  auto& image = *reinterpret_cast<M*>(out);
+  copy_words(image, row, 0, 5 * PER_8);
+  copy_words(image, M{}, 5 * PER_8, 3 * PER_8);
+  return write_output(call, out, hwif::QueryMrOutput::BYTES);
 }
 
 }  // namespace roci::fw

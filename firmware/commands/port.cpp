@@ -16,13 +16,14 @@ using C = hwif::CtxCsr;
 
 constexpr uint64_t LINK_LOCAL = 0x80fe;            // fe80::/64, first byte in bits 7:0
 
-// Writes a GID. Halves have their first byte in bits 7:0. Readers act on no half of one.
-void write_gid(unsigned index, uint64_t high, uint64_t low, bool valid) {
+// Writes an entry of the GID table (type NONE: none). Readers act on no half of one.
+void set_entry(unsigned index, const G& gid) {
   using X = hwif::CtxGid;
   ctx_write(CtxColumn::GID, index, 2, 0);
-  if (!valid) return;
-  ctx_write(CtxColumn::GID, index, X::gid_low::AT / 64, swap64(low));
-  ctx_write(CtxColumn::GID, index, X::gid_high::AT / 64, swap64(high));
+  state.gids[index] = gid;
+  if (!gid_is_set(index)) return;
+  ctx_write(CtxColumn::GID, index, X::gid_low::AT / 64, swap64(row_word(gid, 1)));
+  ctx_write(CtxColumn::GID, index, X::gid_high::AT / 64, swap64(row_word(gid, 0)));
   ctx_write(CtxColumn::GID, index, 2, 1);
 }
 
@@ -30,8 +31,11 @@ void write_gid(unsigned index, uint64_t high, uint64_t low, bool valid) {
 void set_mac(uint64_t mac) {
   state.mac = mac;
   ctx_write(CtxColumn::PORT, 0, 0, swap64(mac) >> 16);
-  write_gid(0, LINK_LOCAL, eui64(mac), true);
-  state.gids[0] = {GidType::ROCE_V1, false, 0};
+  G gid{};
+  set_row_word(gid, 0, LINK_LOCAL);
+  set_row_word(gid, 1, eui64(mac));
+  gid.set<G::gid_type>(GidType::ROCE_V1);
+  set_entry(0, gid);
 }
 
 // The send window that a byte cap allows.
@@ -41,9 +45,12 @@ void set_window(uint32_t bytes) {
   ctx_write(CtxColumn::TUNING, 0, 0, log2);
 }
 
-C read_csr() {
-  C csr{};
-  ctx_read_row(csr, CtxColumn::CSR, 0, 0, 4);
+// What the host wrote and the link; valid until the next list is begun.
+const C& read_csr() {
+  Reads reads;
+  const C& csr = reads.add<C>(CtxColumn::CSR, 0, 4);
+  reads.start();
+  reads.wait();
   return csr;
 }
 
@@ -55,7 +62,7 @@ uint16_t saturated(hwif::Counter counter) {
 }  // namespace
 
 void boot_port() {
-  const C csr = read_csr();
+  const C& csr = read_csr();
   for (unsigned n = 0; n < GIDS; ++n) ctx_write(CtxColumn::GID, n, 2, 0);
   set_mac(row_word(csr, 0));
   set_window(csr.get<C::byte_cap>());
@@ -65,7 +72,7 @@ void boot_port() {
 
 void step_port() {
   bus::clear_port_written();
-  const C csr = read_csr();
+  const C& csr = read_csr();
   if (row_word(csr, 0) != state.mac) {
     set_mac(row_word(csr, 0));
     tell_all(PENDING_GID);
@@ -74,7 +81,7 @@ void step_port() {
 }
 
 void step_link() {
-  C csr{};
+  C csr;
   ctx_read_row(csr, CtxColumn::CSR, 0, 1, 1);
   if (csr.get<C::link_up>() == state.link_up) return;
   state.link_up = csr.get<C::link_up>();
@@ -86,7 +93,7 @@ void step_link() {
 Outcome set_gid(Call& call) {
   const uint32_t index = call.object();
   if (index >= GIDS) return call.invalid(AdminField::OBJECT, GIDS - 1);
-  const G gid = call.params<hwif::admin::SetGid>();
+  const G& gid = call.params<hwif::admin::SetGid>();
   if (gid.get<G::gid_type>() != GidType::ROCE_V1) {
     return gid.get<G::gid_type>() == GidType::ROCE_V2
                ? call.fail(AdminStatus::UNSUPPORTED, AdminField::GID_TYPE)
@@ -99,8 +106,14 @@ Outcome set_gid(Call& call) {
   if (gid.get<G::vlan_present>() && vlan == 0xfff) {
     return call.invalid(AdminField::VLAN_ID, 0xffe);
   }
-  write_gid(index, high, low, true);
-  state.gids[index] = {GidType::ROCE_V1, gid.get<G::vlan_present>(), vlan};
+  if (state.output.active) return Outcome::LATER;      // the table may be on its way to a host
+  G entry{};
+  set_row_word(entry, 0, high);
+  set_row_word(entry, 1, low);
+  entry.set<G::gid_type>(GidType::ROCE_V1);
+  entry.set<G::vlan_present>(gid.get<G::vlan_present>());
+  entry.set<G::vlan_id>(vlan);
+  set_entry(index, entry);
   tell_all(PENDING_GID << index);
   return call.done();
 }
@@ -108,26 +121,11 @@ Outcome set_gid(Call& call) {
 Outcome del_gid(Call& call) {
   const uint32_t index = call.object();
   if (index >= GIDS) return call.invalid(AdminField::OBJECT, GIDS - 1);
-  if (state.gids[index].type == GidType::NONE) {
-    return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  }
-  write_gid(index, 0, 0, false);
-  state.gids[index] = {GidType::NONE, false, 0};
+  if (!gid_is_set(index)) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
+  if (state.output.active) return Outcome::LATER;
+  set_entry(index, G{});
   tell_all(PENDING_GID << index);
   return call.done();
-}
-
-void put_gid(unsigned index, void* to) {
-  const GidInfo& info = state.gids[index];
-  G gid{};
-  if (info.type != GidType::NONE) {
-    set_row_word(gid, 0, swap64(ctx_read(CtxColumn::GID, index, 1)));
-    set_row_word(gid, 1, swap64(ctx_read(CtxColumn::GID, index, 0)));
-    gid.set<G::gid_type>(info.type);
-    gid.set<G::vlan_present>(info.vlan_present);
-    gid.set<G::vlan_id>(info.vlan_id);
-  }
-  gid.store(to);
 }
 
 Outcome query_gid(Call& call) {
@@ -135,7 +133,8 @@ Outcome query_gid(Call& call) {
   if (call.object() >= GIDS) return call.invalid(AdminField::OBJECT, GIDS - 1);
   if (call.object() + count > GIDS) return call.fail(AdminStatus::TOO_BIG, AdminField::OUTPUT_LENGTH,
                                                      G::BYTES * (GIDS - call.object()));
-  return write_array(call, call.object(), count);
+  if (state.output.active) return Outcome::LATER;
+  return write_output(call, &state.gids[call.object()], G::BYTES * count);
 }
 
 // ---- P_Keys -------------------------------------------------------------------------------------
@@ -154,19 +153,19 @@ Outcome set_pkey(Call& call) {
   return call.done();
 }
 
-void put_pkey(unsigned index, void* to) {
-  hwif::PkeyEntry entry{};
-  entry.set<hwif::PkeyEntry::pkey>(state.pkeys[index]);
-  entry.store(to);
-}
-
 Outcome query_pkey(Call& call) {
   constexpr uint32_t BYTES = hwif::PkeyEntry::BYTES;
   const uint32_t count = call.command().get<hwif::AdminCommand::output_length>() / BYTES;
   if (call.object() >= PKEYS) return call.invalid(AdminField::OBJECT, PKEYS - 1);
   if (call.object() + count > PKEYS) return call.fail(
       AdminStatus::TOO_BIG, AdminField::OUTPUT_LENGTH, BYTES * (PKEYS - call.object()));
-  return write_array(call, call.object(), count);
+  auto* const out = static_cast<hwif::PkeyEntry*>(output_buffer());
+  if (out == nullptr) return Outcome::LATER;
+  for (unsigned n = 0; n < count; ++n) {
+    out[n] = {};
+    out[n].set<hwif::PkeyEntry::pkey>(state.pkeys[call.object() + n]);
+  }
+  return write_output(call, out, BYTES * count);
 }
 
 // ---- attributes and counters --------------------------------------------------------------------
@@ -174,10 +173,10 @@ Outcome query_pkey(Call& call) {
 Outcome query_port(Call& call) {
   using P = hwif::PortAttributes;
   if (call.object() != 1) return call.invalid(AdminField::OBJECT, 1);
-  void* buffer = output_buffer();
-  if (buffer == nullptr) return Outcome::LATER;
-  const C csr = read_csr();
-  P port{};
+  P* const out = cleared_output<P>();
+  if (out == nullptr) return Outcome::LATER;
+  const C& csr = read_csr();
+  P& port = *out;
   port.set<P::mac>(csr.get<C::mac>());
   port.set<P::link_up>(csr.get<C::link_up>());
   port.set<P::enabled>(csr.get<C::enable>());
@@ -188,16 +187,16 @@ Outcome query_port(Call& call) {
   port.set<P::bad_pkey_count>(saturated(hwif::Counter::RX_DROP_PKEY));
   port.set<P::bad_qkey_count>(saturated(hwif::Counter::RX_DROP_QKEY));
   port.set<P::speed_mbps>(csr.get<C::speed_mbps>());
-  port.store(buffer);
-  return write_output(call, P::BYTES);
+  return write_output(call, out, P::BYTES);
 }
 
 Outcome modify_port(Call& call) {
   using I = hwif::ModifyPortInput;
   using P = hwif::PortAttributes;
   if (call.object() != 1) return call.invalid(AdminField::OBJECT, 1);
-  const I input = call.input<hwif::admin::ModifyPort>();
-  const P wanted = input.get<I::attributes>();
+  if (state.output.active) return Outcome::LATER;      // see set_gid
+  const I& input = call.input<hwif::admin::ModifyPort>();
+  const P& wanted = part<I::attributes>(input);
   C csr = read_csr();
   if (input.get<I::change_mac>()) {
     const auto mac = wanted.get<P::mac>();
@@ -223,12 +222,6 @@ Outcome modify_port(Call& call) {
   return call.done();
 }
 
-void put_counter(unsigned index, void* to) {
-  hwif::CounterValue value{};
-  value.set<hwif::CounterValue::count>(ctx_read(CtxColumn::COUNTER, index));
-  value.store(to);
-}
-
 Outcome query_counters(Call& call) {
   constexpr uint32_t COUNTERS = 256;
   constexpr uint32_t BYTES = hwif::CounterValue::BYTES;
@@ -238,7 +231,7 @@ Outcome query_counters(Call& call) {
   if (first + count > COUNTERS) {
     return call.fail(AdminStatus::TOO_BIG, AdminField::OUTPUT_LENGTH, BYTES * (COUNTERS - first));
   }
-  const Outcome outcome = write_array(call, first, count);
+  const Outcome outcome = write_counters(call, first, count);
   // Whoever looks at the counters wants to hear of the next ignored doorbell.
   if (outcome == Outcome::OUTPUT) call.function().bell_error_told = false;
   return outcome;

@@ -26,49 +26,25 @@ hwif::QpState qp_state(unsigned index) {
   return static_cast<hwif::QpState>(ctx_read(CtxColumn::QP_STATE, index) & 7);
 }
 
-void read_rows(unsigned index, QpRows& rows) {
-  ctx_read_row(rows.tx, CtxColumn::QP_TX, index, 0, 2);
-  ctx_read_row(rows.ack, CtxColumn::QP_ACK, index, 0, 1);
-  ctx_read_row(rows.read, CtxColumn::QP_READ, index, 0, 1);
-  ctx_read_row(rows.rq, CtxColumn::QP_RQ, index, 0, 2);
-  ctx_read_row(rows.resp, CtxColumn::QP_RESP, index, 0, 1);
-}
-
-QpRegions regions_of(const QpRows& rows) {
-  using T = hwif::CtxQpTx;
-  using R = hwif::CtxQpRq;
-  return {{rows.tx.get<T::inflight_base>(), rows.tx.get<T::inflight_log2>()},
-          {rows.tx.get<T::read_base>(), rows.tx.get<T::read_log2>()},
-          {rows.rq.get<R::replay_base>(), rows.rq.get<R::replay_log2>()}};
-}
-
-void set_regions(QpRows& rows, const QpRegions& regions) {
-  using T = hwif::CtxQpTx;
-  using A = hwif::CtxQpAck;
-  using D = hwif::CtxQpRead;
-  using R = hwif::CtxQpRq;
-  using S = hwif::CtxQpResp;
-  rows.tx.set<T::inflight_base>(regions.inflight.base);
-  rows.tx.set<T::inflight_log2>(regions.inflight.log2);
-  rows.ack.set<A::inflight_base>(regions.inflight.base);
-  rows.ack.set<A::inflight_log2>(regions.inflight.log2);
-  rows.tx.set<T::read_base>(regions.read.base);
-  rows.tx.set<T::read_log2>(regions.read.log2);
-  rows.read.set<D::read_base>(regions.read.base);
-  rows.read.set<D::read_log2>(regions.read.log2);
-  rows.rq.set<R::replay_base>(regions.replay.base);
-  rows.rq.set<R::replay_log2>(regions.replay.log2);
-  rows.resp.set<S::replay_base>(regions.replay.base);
-  rows.resp.set<S::replay_log2>(regions.replay.log2);
-}
-
 namespace {
 
-QpRegions own_regions(unsigned index) {
-  return {InflightPool::owned(index), ReadPool::owned(index), ReplayPool::owned(index)};
+// The columns that tell of regions, and what else is static.
+struct Rows {
+  hwif::CtxQpTx tx;
+  hwif::CtxQpAck ack;
+  hwif::CtxQpRead read;
+  hwif::CtxQpRq rq;
+  hwif::CtxQpResp resp;
+};
+
+// The queue pair's own regions: the minimum, always its own.
+[[gnu::always_inline]] inline void set_own_regions(Rows& rows, unsigned index) {
+  set_inflight(rows.tx, rows.ack, InflightPool::owned(index));
+  set_read(rows.tx, rows.read, ReadPool::owned(index));
+  set_replay(rows.rq, rows.resp, ReplayPool::owned(index));
 }
 
-void add_rows(Image& image, unsigned index, const QpRows& rows) {
+[[gnu::always_inline]] inline void add_rows(Image& image, unsigned index, const Rows& rows) {
   image.row(CtxColumn::QP_TX, index, rows.tx);
   image.row(CtxColumn::QP_ACK, index, rows.ack, 0, 1);
   image.row(CtxColumn::QP_READ, index, rows.read, 0, 1);
@@ -76,22 +52,19 @@ void add_rows(Image& image, unsigned index, const QpRows& rows) {
   image.row(CtxColumn::QP_RESP, index, rows.resp, 0, 1);
 }
 
-// Reads the rows and gives back the regions that were granted beyond the QP's own ones.
-void release_regions(unsigned index, QpRows& rows) {
-  read_rows(index, rows);
-  const QpRegions had = regions_of(rows);
+}  // namespace
+
+void give_regions(const QpRegions& had) {
   state.inflight.give(had.inflight);
   state.reads.give(had.read);
   state.replays.give(had.replay);
 }
 
-}  // namespace
-
 Outcome create_qp(Call& call) {
   const uint32_t pdn = call.object();
   Object* pd = find(state.pds, pdn, call.fn);
   if (pd == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  const P p = call.params<hwif::admin::CreateQp>();
+  const P& p = call.params<hwif::admin::CreateQp>();
   if (p.get<P::qp_type>() != hwif::QpType::RC) {
     return call.fail(AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
   }
@@ -142,7 +115,7 @@ Outcome create_qp(Call& call) {
   const auto fn = static_cast<uint8_t>(call.fn);
   const auto pd16 = static_cast<uint16_t>(pdn);
 
-  QpRows rows{};
+  Rows rows{};
   using T = hwif::CtxQpTx;
   rows.tx.set<T::fn>(fn);
   rows.tx.set<T::pd>(pd16);
@@ -164,7 +137,7 @@ Outcome create_qp(Call& call) {
   rows.resp.set<S::pd>(pd16);
   rows.resp.set<S::fn>(fn);
   rows.resp.set<S::mtu>(hwif::Mtu::MTU_256);
-  set_regions(rows, own_regions(index));
+  set_own_regions(rows, index);
 
   using Q = hwif::CtxQpState;
   Q identity{};
@@ -215,45 +188,63 @@ void revoke_qp(unsigned index) {
   ctx_write(CtxColumn::QP_STATE, index, 0, row_word(to, 0));
 }
 
-void free_qp(unsigned index) {
+QpRegions free_qp(unsigned index) {
   using T = hwif::CtxQpTx;
   using A = hwif::CtxQpAck;
   using R = hwif::CtxQpRq;
   Qp& qp = state.qps[index];
-  QpRows rows{};
-  release_regions(index, rows);
-  if (!rows.rq.get<R::has_srq>()) state.slots.give(slots_of(index));
-  ctx_write(CtxColumn::QP_RX, index, 0, 0);          // frames for it meet nobody
-  --state.pds[rows.tx.get<T::pd>()].refs;
-  --state.cqs[rows.ack.get<A::cq>()].refs;
-  --state.cqs[rows.rq.get<R::cq>()].refs;
-  if (rows.rq.get<R::has_srq>()) --state.srqs[rows.rq.get<R::srqn>() % SRQS].refs;
+  Reads reads;
+  const T& tx = reads.add<T>(CtxColumn::QP_TX, index);
+  const A& ack = reads.add<A>(CtxColumn::QP_ACK, index, 1);
+  const R& rq = reads.add<R>(CtxColumn::QP_RQ, index);
+  const hwif::CtxRq& receive = reads.add<hwif::CtxRq>(CtxColumn::RQ, index, 2);
+  reads.start();
   release_pkey(qp);
   --state.fns[qp.fn].counts[KIND_QP];
   qp.life = Life::FREE;
   state.free_qps.give(index);
+  reads.wait();
+  ctx_write(CtxColumn::QP_RX, index, 0, 0);          // frames for it meet nobody
+  --state.pds[tx.get<T::pd>()].refs;
+  --state.cqs[ack.get<A::cq>()].refs;
+  --state.cqs[rq.get<R::cq>()].refs;
+  if (rq.get<R::has_srq>()) {
+    --state.srqs[rq.get<R::srqn>() % SRQS].refs;
+  } else {
+    state.slots.give(slots_of(receive));
+  }
+  return regions_of(tx, rq);
 }
 
-void finish_qp_reset(unsigned index) {
+QpRegions finish_qp_reset(unsigned index) {
   using R = hwif::CtxRq;
   Qp& qp = state.qps[index];
-  QpRows rows{};
-  release_regions(index, rows);
-  set_regions(rows, own_regions(index));
-  Image image;
-  add_rows(image, index, rows);
-  R receive{};
-  if (!rows.rq.get<hwif::CtxQpRq::has_srq>()) {
-    // The slots stay the queue's; nothing is fetched into them until INIT.
-    ctx_read_row(receive, CtxColumn::RQ, index, 1, 1);
-    receive.set<R::valid>(false);
-    image.row(CtxColumn::RQ, index, receive, 1, 1);
-  }
-  image.send();
+  Reads reads;
+  const auto& tx = reads.add<hwif::CtxQpTx>(CtxColumn::QP_TX, index);
+  const auto& ack = reads.add<hwif::CtxQpAck>(CtxColumn::QP_ACK, index, 1);
+  const auto& read = reads.add<hwif::CtxQpRead>(CtxColumn::QP_READ, index, 1);
+  const auto& rq = reads.add<hwif::CtxQpRq>(CtxColumn::QP_RQ, index);
+  const auto& resp = reads.add<hwif::CtxQpResp>(CtxColumn::QP_RESP, index, 1);
+  const R& old_receive = reads.add<R>(CtxColumn::RQ, index, 2);
+  reads.start();
   release_pkey(qp);
   qp.rights = 0;
   qp.responder_depth = 0;
   qp.life = Life::LIVE;
+  reads.wait();
+  const QpRegions had = regions_of(tx, rq);
+  Rows rows{tx, ack, read, rq, resp};
+  set_own_regions(rows, index);
+  Image image;
+  add_rows(image, index, rows);
+  if (!rows.rq.get<hwif::CtxQpRq::has_srq>()) {
+    // The slots stay the queue's; nothing is fetched into them until INIT.
+    R receive = old_receive;
+    receive.set<R::valid>(false);
+    image.row(CtxColumn::RQ, index, receive, 1, 1);
+  }
+  image.send();
+  return had;
 }
 
 Outcome destroy_qp(Call& call) {

@@ -59,7 +59,7 @@ constexpr AdminField fields[] = {
     AdminField::DEST_QPN};
 
 AdminField field_of(uint32_t bits) {
-  const auto n = static_cast<unsigned>(__builtin_ctz(bits));
+  const auto n = lowest(bits);
   return n < sizeof(fields) / sizeof(fields[0]) ? fields[n] : AdminField::MASK;
 }
 
@@ -86,7 +86,7 @@ bool check_values(Call& call, uint32_t mask, const A& a) {
   }
   if ((mask & MTU) != 0) {
     using C = hwif::CtxCsr;
-    C csr{};
+    C csr;
     ctx_read_row(csr, CtxColumn::CSR, 0, 2, 1);
     const auto largest = static_cast<uint32_t>(csr.get<C::active_mtu>());
     const auto mtu = static_cast<uint32_t>(a.get<A::path_mtu>());
@@ -99,16 +99,14 @@ bool check_values(Call& call, uint32_t mask, const A& a) {
     return refuse(call, AdminField::RESPONDER_DEPTH, MAX_RD_ATOMIC);
   }
   if ((mask & PATH) != 0) {
-    const V path = a.get<A::path>();
+    const V& path = part<A::path>(a);
     const uint32_t sgid = path.get<V::sgid_index>();
-    if (sgid >= GIDS || state.gids[sgid].type == hwif::GidType::NONE) {
+    if (sgid >= GIDS || !gid_is_set(sgid)) {
       return refuse(call, AdminField::SGID_INDEX, GIDS - 1);
     }
-    const auto dmac = path.get<V::dmac>();
-    uint8_t any = 0;
-    for (const uint8_t byte : dmac.bytes) any |= byte;
-    if (any == 0 || (dmac[0] & 1) != 0) return refuse(call, AdminField::DMAC);   // RC is unicast
-    if (path.get<V::dgid>()[0] == 0xff) return refuse(call, AdminField::DGID);
+    const uint64_t dmac = row_word(path, V::dmac::AT / 64) & 0xffffffffffff;
+    if (dmac == 0 || (dmac & 1) != 0) return refuse(call, AdminField::DMAC);   // RC is unicast
+    if ((row_word(path, V::dgid::AT / 64) & 0xff) == 0xff) return refuse(call, AdminField::DGID);
   }
   return true;
 }
@@ -133,15 +131,9 @@ void take_pkey(Qp& qp, unsigned index) {
 void set_path(hwif::CtxQpPath& path, hwif::CtxQpRx& rx, const V& v) {
   using P = hwif::CtxQpPath;
   using X = hwif::CtxQpRx;
-  const auto dmac = v.get<V::dmac>();
-  uint64_t mac = 0;
-  for (const uint8_t byte : dmac.bytes) mac = mac << 8 | byte;
-  const auto dgid = v.get<V::dgid>();
-  uint64_t halves[2];
-  __builtin_memcpy(halves, dgid.data(), 16);
-  const uint64_t high = swap64(halves[0]);
-  const uint64_t low = swap64(halves[1]);
-  path.set<P::dmac>(mac);
+  const uint64_t high = swap64(row_word(v, V::dgid::AT / 64));
+  const uint64_t low = swap64(row_word(v, V::dgid::AT / 64 + 1));
+  path.set<P::dmac>(swap64(row_word(v, V::dmac::AT / 64)) >> 16);
   path.set<P::tci>(static_cast<uint16_t>(v.get<V::sl>() << 13 | v.get<V::vlan_id>()));
   path.set<P::dgid_low>(low);
   path.set<P::dgid_high>(high);
@@ -178,53 +170,59 @@ void write_init(Change& c) {
   using K = hwif::CtxQpAck;
   using R = hwif::CtxQpRq;
   using X = hwif::CtxQpRx;
-  QpRows rows{};
-  read_rows(c.index, rows);
-  set_rights(rows.rq, rights_of(c.a));
-  rows.ack.set<K::qpn>(c.qp.number);
-  const B sq{};
-  const D dynamic{};
-  const hwif::CtxQpRetry retry{};
-  const hwif::CtxQpTimer timer{};
-  const hwif::CtxQpRqDyn rq_dynamic{};
+  const unsigned index = c.index;
+  Reads reads;
+  const auto& read = reads.add<hwif::CtxQpRead>(CtxColumn::QP_READ, index, 1);
+  const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, index);
+  const auto& old_receive = reads.add<hwif::CtxRq>(CtxColumn::RQ, index, 2);
+  reads.start();
+  K ack{};
+  ack.set<K::qpn>(c.qp.number);
   hwif::CtxQpPath path{};
   X rx{};
   rx.set<X::qpn>(c.qp.number);
   rx.set<X::fn>(c.qp.fn);
   rx.set<X::valid>(true);
   set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
-  const bool has_srq = rows.rq.get<R::has_srq>();
-  hwif::CtxRq receive{};
-  if (!has_srq) ctx_read_row(receive, CtxColumn::RQ, c.index, 1, 1);
-  receive.set<hwif::CtxRq::valid>(true);
+  reads.wait();
+  R rq = old_rq;
+  set_rights(rq, rights_of(c.a));
+  const bool has_srq = rq.get<R::has_srq>();
   const auto bell = doorbell_row(c.qp.number, c.qp.page_pkey & 15u, c.qp.fn, true, !has_srq);
 
   Image image;
-  image.row(CtxColumn::QP_SQ, c.index, sq, 1, 1);
-  image.row(CtxColumn::QP_TX_DYN, c.index, dynamic, 0, 1);
-  image.row(CtxColumn::QP_ACK, c.index, rows.ack, 0, 2);
-  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
-  image.row(CtxColumn::QP_RETRY, c.index, retry);
-  image.row(CtxColumn::QP_TIMER, c.index, timer);
-  image.row(CtxColumn::QP_RQ, c.index, rows.rq, 1, 1);
-  image.row(CtxColumn::QP_RQ_DYN, c.index, rq_dynamic);
-  image.row(CtxColumn::QP_RESP, c.index, rows.resp);
-  image.row(CtxColumn::QP_PATH, c.index, path);
-  image.row(CtxColumn::QP_RX, c.index, rx, 0, 1);
-  if (!has_srq) image.row(CtxColumn::RQ, c.index, receive, 1, 1);
-  image.row(CtxColumn::QP_DB, c.index, bell);
+  image.row(CtxColumn::QP_SQ, index, B{}, 1, 1);
+  image.row(CtxColumn::QP_TX_DYN, index, D{}, 0, 1);
+  image.row(CtxColumn::QP_ACK, index, ack, 1, 1);
+  image.row(CtxColumn::QP_READ, index, read, 0, 1);
+  image.row(CtxColumn::QP_RETRY, index, hwif::CtxQpRetry{});
+  image.row(CtxColumn::QP_TIMER, index, hwif::CtxQpTimer{});
+  image.row(CtxColumn::QP_RQ, index, rq, 1, 1);
+  image.row(CtxColumn::QP_RQ_DYN, index, hwif::CtxQpRqDyn{});
+  image.row(CtxColumn::QP_RESP, index, hwif::CtxQpResp{}, 1, 1);
+  image.row(CtxColumn::QP_PATH, index, path);
+  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
+  if (!has_srq) {
+    hwif::CtxRq receive = old_receive;
+    receive.set<hwif::CtxRq::valid>(true);
+    image.row(CtxColumn::RQ, index, receive, 1, 1);
+  }
+  image.row(CtxColumn::QP_DB, index, bell);
   image.send();
 }
 
 // INIT → INIT.
 void write_pkey_and_rights(Change& c) {
   using R = hwif::CtxQpRq;
-  R rq{};
-  ctx_read_row(rq, CtxColumn::QP_RQ, c.index, 1, 1);
-  hwif::CtxQpPath path{};
-  ctx_read_row(path, CtxColumn::QP_PATH, c.index, 3, 1);
-  hwif::CtxQpRx rx{};
-  ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 1);
+  Reads reads;
+  const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, c.index);
+  const auto& old_path = reads.add<hwif::CtxQpPath>(CtxColumn::QP_PATH, c.index, 4);
+  const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, c.index, 1);
+  reads.start();
+  reads.wait();
+  R rq = old_rq;
+  hwif::CtxQpPath path = old_path;
+  hwif::CtxQpRx rx = old_rx;
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
   if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
   if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
@@ -243,46 +241,55 @@ bool write_rtr(Change& c) {
   using Y = hwif::CtxQpRqDyn;
   using S = hwif::CtxQpResp;
   using P = hwif::CtxQpPath;
-  QpRows rows{};
-  read_rows(c.index, rows);
-  QpRegions regions = regions_of(rows);
+  const unsigned index = c.index;
+  Reads reads;
+  const T& old_tx = reads.add<T>(CtxColumn::QP_TX, index, 1);
+  const D& old_read = reads.add<D>(CtxColumn::QP_READ, index, 1);
+  const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, index);
+  const S& old_resp = reads.add<S>(CtxColumn::QP_RESP, index, 1);
+  const P& old_path = reads.add<P>(CtxColumn::QP_PATH, index, 4);
+  const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, index, 1);
+  reads.start();
   bool ok = false;
   const unsigned log2 = depth_log2(c.a.get<A::responder_depth>());
-  regions.replay = state.replays.grant(c.index, log2, log2, ok);
+  const Region replay = state.replays.grant(index, log2, log2, ok);
   if (!ok) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::RESPONDER_DEPTH);
     return false;
   }
-  set_regions(rows, regions);
+  c.qp.responder_depth = c.a.get<A::responder_depth>();
   const hwif::Mtu mtu = c.a.get<A::path_mtu>();
-  rows.tx.set<T::mtu>(mtu);
-  rows.read.set<D::path_mtu>(mtu);
-  rows.rq.set<R::mtu>(mtu);
-  rows.resp.set<S::mtu>(mtu);
-  rows.rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
-  if ((c.mask & RIGHTS) != 0) set_rights(rows.rq, rights_of(c.a));
   const uint32_t psn = c.a.get<A::rq_psn>();
   Y dynamic{};
   dynamic.set<Y::next_psn>(psn);
   dynamic.set<Y::acked_psn>((psn - 1) & 0xffffff);
-  rows.resp.set<S::good_psn>((psn - 1) & 0xffffff);
-  P path{};
-  ctx_read_row(path, CtxColumn::QP_PATH, c.index, 3, 1);
-  hwif::CtxQpRx rx{};
-  ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 1);
-  set_path(path, rx, c.a.get<A::path>());
+  reads.wait();
+  Image image;
+  T tx = old_tx;
+  tx.set<T::mtu>(mtu);
+  image.row(CtxColumn::QP_TX, index, tx, 0, 1);
+  D read = old_read;
+  read.set<D::path_mtu>(mtu);
+  image.row(CtxColumn::QP_READ, index, read, 0, 1);
+  R rq = old_rq;
+  S resp = old_resp;
+  set_replay(rq, resp, replay);
+  rq.set<R::mtu>(mtu);
+  rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
+  image.row(CtxColumn::QP_RQ, index, rq);
+  image.row(CtxColumn::QP_RQ_DYN, index, dynamic);
+  resp.set<S::mtu>(mtu);
+  set_row_word(resp, 1, 0);
+  resp.set<S::good_psn>((psn - 1) & 0xffffff);
+  image.row(CtxColumn::QP_RESP, index, resp);
+  P path = old_path;
+  hwif::CtxQpRx rx = old_rx;
+  set_path(path, rx, part<A::path>(c.a));
   path.set<P::dest_qpn>(c.a.get<A::dest_qpn>());
   if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
-  c.qp.responder_depth = c.a.get<A::responder_depth>();
-
-  Image image;
-  image.row(CtxColumn::QP_TX, c.index, rows.tx, 0, 1);
-  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
-  image.row(CtxColumn::QP_RQ, c.index, rows.rq);
-  image.row(CtxColumn::QP_RQ_DYN, c.index, dynamic);
-  image.row(CtxColumn::QP_RESP, c.index, rows.resp);
-  image.row(CtxColumn::QP_PATH, c.index, path);
-  image.row(CtxColumn::QP_RX, c.index, rx);
+  image.row(CtxColumn::QP_PATH, index, path);
+  image.row(CtxColumn::QP_RX, index, rx);
   image.send();
   return true;
 }
@@ -293,46 +300,58 @@ bool write_rts(Change& c) {
   using B = hwif::CtxQpSq;
   using D = hwif::CtxQpTxDyn;
   using K = hwif::CtxQpAck;
+  using L = hwif::CtxQpRead;
   using R = hwif::CtxQpRq;
   using I = hwif::CtxQpTimer;
-  QpRows rows{};
-  read_rows(c.index, rows);
-  QpRegions regions = regions_of(rows);
+  const unsigned index = c.index;
+  Reads reads;
+  const B& old_sq = reads.add<B>(CtxColumn::QP_SQ, index, 1);
+  const T& old_tx = reads.add<T>(CtxColumn::QP_TX, index);
+  const K& old_ack = reads.add<K>(CtxColumn::QP_ACK, index, 1);
+  const L& old_read = reads.add<L>(CtxColumn::QP_READ, index, 1);
+  const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, index);
+  reads.start();
   bool ok = false;
   const unsigned log2 = depth_log2(c.a.get<A::initiator_depth>());
-  regions.read = state.reads.grant(c.index, log2, log2, ok);
+  const Region region = state.reads.grant(index, log2, log2, ok);
   if (!ok) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::INITIATOR_DEPTH);
     return false;
   }
-  // As many in-flight records as the ring has blocks, or less: this only costs speed.
-  B sq{};
-  ctx_read_row(sq, CtxColumn::QP_SQ, c.index, 0, 1);
-  regions.inflight = state.inflight.grant(c.index, 0, sq.get<B::log2_blocks>(), ok);
-  set_regions(rows, regions);
   const uint32_t psn = c.a.get<A::sq_psn>();
-  rows.tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
-  rows.ack.set<K::qpn>(c.qp.number);
-  rows.ack.set<K::psn>(psn);
-  sq.set<B::first_psn>(psn);
   D dynamic{};
   dynamic.set<D::next_psn>(psn);
-  const auto retry = retry_row(c.a.get<A::retry_count>(), c.a.get<A::rnr_retry>());
+  B sq{};
+  sq.set<B::first_psn>(psn);
   I timer{};
   timer.set<I::timeout>(c.a.get<A::timeout>());
   timer.set<I::psn>(psn);
-  if ((c.mask & RIGHTS) != 0) set_rights(rows.rq, rights_of(c.a));
-  if ((c.mask & MIN_RNR) != 0) rows.rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
-
+  reads.wait();
+  // As many in-flight records as the ring has blocks, or less: this only costs speed.
+  const Region inflight =
+      state.inflight.grant(index, 0, old_sq.get<B::log2_blocks>(), ok);
   Image image;
-  image.row(CtxColumn::QP_TX, c.index, rows.tx);
-  image.row(CtxColumn::QP_ACK, c.index, rows.ack, 0, 2);
-  image.row(CtxColumn::QP_READ, c.index, rows.read, 0, 1);
-  image.row(CtxColumn::QP_RETRY, c.index, retry);
-  image.row(CtxColumn::QP_TIMER, c.index, timer);
-  image.row(CtxColumn::QP_RQ, c.index, rows.rq, 1, 1);
-  image.row(CtxColumn::QP_SQ, c.index, sq, 1, 1);
-  image.row(CtxColumn::QP_TX_DYN, c.index, dynamic, 0, 1);
+  T tx = old_tx;
+  K ack = old_ack;
+  L read = old_read;
+  set_read(tx, read, region);
+  set_inflight(tx, ack, inflight);
+  tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
+  image.row(CtxColumn::QP_TX, index, tx);
+  set_row_word(ack, 1, 0);
+  ack.set<K::qpn>(c.qp.number);
+  ack.set<K::psn>(psn);
+  image.row(CtxColumn::QP_ACK, index, ack, 0, 2);
+  image.row(CtxColumn::QP_READ, index, read, 0, 1);
+  image.row(CtxColumn::QP_RETRY, index,
+            retry_row(c.a.get<A::retry_count>(), c.a.get<A::rnr_retry>()));
+  image.row(CtxColumn::QP_TIMER, index, timer);
+  R rq = old_rq;
+  if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
+  if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  image.row(CtxColumn::QP_RQ, index, rq, 1, 1);
+  image.row(CtxColumn::QP_SQ, index, sq, 1, 1);
+  image.row(CtxColumn::QP_TX_DYN, index, dynamic, 0, 1);
   image.send();
   return true;
 }
@@ -341,7 +360,7 @@ bool write_rts(Change& c) {
 void write_live(Change& c) {
   using R = hwif::CtxQpRq;
   if ((c.mask & (RIGHTS | MIN_RNR)) == 0) return;
-  R rq{};
+  R rq;
   ctx_read_row(rq, CtxColumn::QP_RQ, c.index, 1, 1);
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
   if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
@@ -353,13 +372,22 @@ bool write_drained(Change& c) {
   using T = hwif::CtxQpTx;
   using D = hwif::CtxQpTxDyn;
   using I = hwif::CtxQpTimer;
-  if (!is_drained(c.index)) {
+  using Y = hwif::CtxQpRetry;
+  Reads reads;
+  const D& dynamic = reads.add<D>(CtxColumn::QP_TX_DYN, c.index, 1);
+  const auto& ack = reads.add<hwif::CtxQpAck>(CtxColumn::QP_ACK, c.index);
+  const T& old_tx = reads.add<T>(CtxColumn::QP_TX, c.index);
+  const auto& rq = reads.add<hwif::CtxQpRq>(CtxColumn::QP_RQ, c.index);
+  const auto& old_path = reads.add<hwif::CtxQpPath>(CtxColumn::QP_PATH, c.index);
+  const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, c.index);
+  const Y& old_retry = reads.add<Y>(CtxColumn::QP_RETRY, c.index);
+  reads.start();
+  reads.wait();
+  if (!is_drained(dynamic, ack)) {
     c.call.fail(AdminStatus::BUSY, AdminField::STATE);
     return false;
   }
-  QpRows rows{};
-  read_rows(c.index, rows);
-  const QpRegions regions = regions_of(rows);
+  const QpRegions regions = regions_of(old_tx, rq);
   // Regions stay: their records carry on from where they are.
   if ((c.mask & INITIATOR) != 0 && c.a.get<A::initiator_depth>() > 1u << regions.read.log2) {
     return refuse(c.call, AdminField::INITIATOR_DEPTH, 1u << regions.read.log2);
@@ -369,34 +397,29 @@ bool write_drained(Change& c) {
   }
   Image image;
   if ((c.mask & (PATH | PKEY)) != 0) {
-    hwif::CtxQpPath path{};
-    hwif::CtxQpRx rx{};
-    ctx_read_row(path, CtxColumn::QP_PATH, c.index, 0, 5);
-    ctx_read_row(rx, CtxColumn::QP_RX, c.index, 0, 4);
-    if ((c.mask & PATH) != 0) set_path(path, rx, c.a.get<A::path>());
+    hwif::CtxQpPath path = old_path;
+    hwif::CtxQpRx rx = old_rx;
+    if ((c.mask & PATH) != 0) set_path(path, rx, part<A::path>(c.a));
     if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
     image.row(CtxColumn::QP_PATH, c.index, path);
     image.row(CtxColumn::QP_RX, c.index, rx);
   }
   if ((c.mask & (RETRY | RNR)) != 0) {
-    using Y = hwif::CtxQpRetry;
-    Y retry{};
-    ctx_read_row(retry, CtxColumn::QP_RETRY, c.index, 0, 1);
+    Y retry = old_retry;
     if ((c.mask & RETRY) != 0) retry.set<Y::retry_cnt>(c.a.get<A::retry_count>());
     if ((c.mask & RNR) != 0) retry.set<Y::rnr_retry>(c.a.get<A::rnr_retry>());
     image.row(CtxColumn::QP_RETRY, c.index, retry);
   }
   if ((c.mask & TIMEOUT) != 0) {
-    D dynamic{};
-    ctx_read_row(dynamic, CtxColumn::QP_TX_DYN, c.index, 0, 1);
     I timer{};
     timer.set<I::timeout>(c.a.get<A::timeout>());
     timer.set<I::psn>(dynamic.get<D::max_psn>());
     image.row(CtxColumn::QP_TIMER, c.index, timer);
   }
   if ((c.mask & INITIATOR) != 0) {
-    rows.tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
-    image.row(CtxColumn::QP_TX, c.index, rows.tx, 0, 1);
+    T tx = old_tx;
+    tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
+    image.row(CtxColumn::QP_TX, c.index, tx, 0, 1);
   }
   image.send_if_any();
   write_live(c);
@@ -416,25 +439,6 @@ bool set_state(unsigned index, uint32_t from_states, QpState to) {
 
 }  // namespace
 
-hwif::CtxQpRetry retry_row(unsigned retry_count, unsigned rnr_retry) {
-  using Y = hwif::CtxQpRetry;
-  Y row{};
-  row.set<Y::retry_cnt>(static_cast<uint8_t>(retry_count));
-  row.set<Y::rnr_retry>(static_cast<uint8_t>(rnr_retry));
-  return row;
-}
-
-bool is_drained(unsigned index) {
-  using D = hwif::CtxQpTxDyn;
-  using K = hwif::CtxQpAck;
-  D dynamic{};
-  K ack{};
-  ctx_read_row(dynamic, CtxColumn::QP_TX_DYN, index, 0, 1);
-  ctx_read_row(ack, CtxColumn::QP_ACK, index, 2, 1);
-  return dynamic.get<D::max_psn>() == ack.get<K::acked_psn>() &&
-         dynamic.get<D::read_ordinal>() == ack.get<K::reads_done>();
-}
-
 void release_pkey(Qp& qp) {
   if (qp.page_pkey >> 4 != 0) --state.pkey_users[(qp.page_pkey >> 4) - 1];
   qp.page_pkey &= 15u;
@@ -445,10 +449,10 @@ Outcome modify_qp(Call& call) {
   if (qp == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   if (qp->life == Life::BUSY) return call.fail(AdminStatus::BUSY, AdminField::OBJECT);
   const unsigned index = index_of(*qp);
-  const auto input = call.input<hwif::admin::ModifyQp>();
+  const auto& input = call.input<hwif::admin::ModifyQp>();
   const uint32_t mask = static_cast<uint32_t>(
       input.get<hwif::ModifyQpInput::mask>().to_word());
-  const A a = input.get<hwif::ModifyQpInput::attributes>();
+  const A& a = part<hwif::ModifyQpInput::attributes>(input);
   const QpState from = qp_state(index);
   if ((mask & CUR) != 0 && a.get<A::cur_state>() != from) {
     return call.invalid(AdminField::CUR_STATE, static_cast<uint32_t>(from));

@@ -12,14 +12,14 @@ namespace {
 using A = hwif::QpAttributes;
 using V = hwif::AddressVector;
 
-V path_of(const hwif::CtxQpPath& path) {
+[[gnu::always_inline]] inline V path_of(const hwif::CtxQpPath& path) {
   using P = hwif::CtxQpPath;
   V v{};
-  const uint64_t halves[2] = {swap64(path.get<P::dgid_high>()), swap64(path.get<P::dgid_low>())};
-  __builtin_memcpy(v.data() + V::dgid::AT / 8, halves, 16);
-  const uint64_t mac = swap64(path.get<P::dmac>() << 16);
-  __builtin_memcpy(v.data() + V::dmac::AT / 8, &mac, 6);
+  set_row_word(v, V::dgid::AT / 64, swap64(path.get<P::dgid_high>()));
+  set_row_word(v, V::dgid::AT / 64 + 1, swap64(path.get<P::dgid_low>()));
+  // the MAC address, and the VLAN behind it
   const uint16_t tci = path.get<P::tci>();
+  set_row_word(v, V::dmac::AT / 64, swap64(path.get<P::dmac>()) >> 16);
   v.set<V::vlan_id>(tci & 0xfff);
   v.set<V::sl>(static_cast<uint8_t>(tci >> 13));
   v.set<V::vlan_present>(path.get<P::vlan_valid>());
@@ -45,63 +45,63 @@ Outcome query_qp(Call& call) {
   const Qp* qp = find_qp(call.object(), call.fn);
   if (qp == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   if (qp->life == Life::BUSY) return call.fail(AdminStatus::BUSY, AdminField::OBJECT);
-  void* buffer = output_buffer();
-  if (buffer == nullptr) return Outcome::LATER;
+  Q* const out = output<Q>();
+  if (out == nullptr) return Outcome::LATER;
+  Q& q = *out;
   const unsigned n = index_of(*qp);
 
-  const hwif::QpState now = qp_state(n);
-  T tx{};
-  D dynamic{};
-  K ack{};
-  R rq{};
-  Y rq_dynamic{};
-  B sq{};
-  W receive{};
-  hwif::CtxQpPath path{};
-  hwif::CtxQpRetry retry{};
-  hwif::CtxQpTimer timer{};
-  ctx_read_row(tx, CtxColumn::QP_TX, n, 0, 1);
-  ctx_read_row(dynamic, CtxColumn::QP_TX_DYN, n, 0, 1);
-  ctx_read_row(ack, CtxColumn::QP_ACK, n, 0, 3);
-  ctx_read_row(rq, CtxColumn::QP_RQ, n, 0, 2);
-  ctx_read_row(rq_dynamic, CtxColumn::QP_RQ_DYN, n, 0, 1);
-  ctx_read_row(sq, CtxColumn::QP_SQ, n, 0, 2);
-  ctx_read_row(path, CtxColumn::QP_PATH, n, 0, 5);
-  ctx_read_row(retry, CtxColumn::QP_RETRY, n, 0, 1);
-  ctx_read_row(timer, CtxColumn::QP_TIMER, n, 0, 1);
-  const bool has_srq = rq.get<R::has_srq>();
-  if (!has_srq) ctx_read_row(receive, CtxColumn::RQ, n, 0, 3);
+  Reads reads;
+  const auto& life = reads.add<hwif::CtxQpState>(CtxColumn::QP_STATE, n, 1);
+  const T& tx = reads.add<T>(CtxColumn::QP_TX, n);
+  const D& dynamic = reads.add<D>(CtxColumn::QP_TX_DYN, n, 1);
+  const K& ack = reads.add<K>(CtxColumn::QP_ACK, n);
+  const R& rq = reads.add<R>(CtxColumn::QP_RQ, n);
+  const Y& rq_dynamic = reads.add<Y>(CtxColumn::QP_RQ_DYN, n, 1);
+  const B& sq = reads.add<B>(CtxColumn::QP_SQ, n);
+  const auto& path = reads.add<hwif::CtxQpPath>(CtxColumn::QP_PATH, n);
+  const auto& retry = reads.add<hwif::CtxQpRetry>(CtxColumn::QP_RETRY, n);
+  const auto& timer = reads.add<hwif::CtxQpTimer>(CtxColumn::QP_TIMER, n);
+  const W& receive = reads.add<W>(CtxColumn::RQ, n);
+  reads.start();
 
   A a{};
-  a.set<A::state>(now);
-  a.set<A::draining>(now == hwif::QpState::SQD && !is_drained(n));
   a.set<A::sqd_async_notify>(qp->notify_drained != 0);
   hwif::AccessRights rights{};
   rights.words[0] = qp->rights;
   a.set<A::rights>(rights);
+  a.set<A::responder_depth>(qp->responder_depth);
+  a.set<A::port>(1);
+  a.set<A::pkey_index>(static_cast<uint16_t>(qp->page_pkey >> 4 != 0 ? (qp->page_pkey >> 4) - 1
+                                                                     : 0));
+  C creation{};
+  creation.set<C::qp_type>(hwif::QpType::RC);
+  creation.set<C::doorbell_page>(qp->page_pkey & 15u);
+  reads.wait();
+
+  const auto now = life.get<hwif::CtxQpState::target>();
+  const bool has_srq = rq.get<R::has_srq>();
+  a.set<A::state>(now);
+  a.set<A::draining>(now == hwif::QpState::SQD && !is_drained(dynamic, ack));
   a.set<A::path_mtu>(tx.get<T::mtu>());
   a.set<A::timeout>(timer.get<hwif::CtxQpTimer::timeout>());
   a.set<A::retry_count>(retry.get<hwif::CtxQpRetry::retry_cnt>());
   a.set<A::rnr_retry>(retry.get<hwif::CtxQpRetry::rnr_retry>());
   a.set<A::min_rnr_timer>(rq.get<R::min_rnr_timer>());
   a.set<A::initiator_depth>(tx.get<T::max_rd_atomic>());
-  a.set<A::responder_depth>(qp->responder_depth);
-  a.set<A::port>(1);
-  a.set<A::pkey_index>(static_cast<uint16_t>(qp->page_pkey >> 4 != 0 ? (qp->page_pkey >> 4) - 1
-                                                                     : 0));
   a.set<A::dest_qpn>(path.get<hwif::CtxQpPath::dest_qpn>());
   a.set<A::sq_psn>(dynamic.get<D::next_psn>());
   a.set<A::rq_psn>(rq_dynamic.get<Y::next_psn>());
-  a.set<A::path>(path_of(path));
+  // all but the path, which is the rest of the attributes
+  constexpr unsigned WORD_BITS = 8 * sizeof(A::Word);
+  A& attributes = part<Q::attributes>(q);
+  copy_words(attributes, a, 0, A::path::AT / WORD_BITS);
+  copy_words(part<A::path>(attributes), path_of(path));
 
-  C creation{};
   creation.set<C::sq_ring_address>(sq.get<B::ring_page>() * RING_ALIGNMENT);
   creation.set<C::sq_ring_log2>(sq.get<B::log2_blocks>());
   creation.set<C::send_cqn>(ack.get<K::cq>());
   creation.set<C::recv_cqn>(rq.get<R::cq>());
-  creation.set<C::qp_type>(hwif::QpType::RC);
   creation.set<C::has_srq>(has_srq);
-  creation.set<C::doorbell_page>(qp->page_pkey & 15u);
   if (has_srq) {
     creation.set<C::srqn>(rq.get<R::srqn>());
   } else {
@@ -109,19 +109,20 @@ Outcome query_qp(Call& call) {
     creation.set<C::rq_ring_log2>(receive.get<W::log2_entries>());
     creation.set<C::rq_stride_code>(receive.get<W::stride_code>());
   }
+  copy_words(part<Q::creation>(q), creation);
 
-  Q q{};
-  q.set<Q::attributes>(a);
-  q.set<Q::creation>(creation);
-  q.set<Q::pd>(tx.get<T::pd>());
-  q.set<Q::sq_fetch_index>(sq.get<B::fetch_point>());
-  q.set<Q::sq_oldest_index>(ack.get<K::oldest_index>());
-  q.set<Q::rq_posted_index>(receive.get<W::posted>());
-  q.set<Q::rq_taken_index>(receive.get<W::freed>());
-  q.set<Q::oldest_psn>(ack.get<K::acked_psn>());
-  q.set<Q::message_number>(rq_dynamic.get<Y::msn>());
-  q.store(buffer);
-  return write_output(call, Q::BYTES);
+  Q rest{};
+  rest.set<Q::pd>(tx.get<T::pd>());
+  rest.set<Q::sq_fetch_index>(sq.get<B::fetch_point>());
+  rest.set<Q::sq_oldest_index>(ack.get<K::oldest_index>());
+  if (!has_srq) {
+    rest.set<Q::rq_posted_index>(receive.get<W::posted>());
+    rest.set<Q::rq_taken_index>(receive.get<W::freed>());
+  }
+  rest.set<Q::oldest_psn>(ack.get<K::acked_psn>());
+  rest.set<Q::message_number>(rq_dynamic.get<Y::msn>());
+  copy_words(q, rest, Q::pd::AT / WORD_BITS, (8 * Q::BYTES - Q::pd::AT) / WORD_BITS);
+  return write_output(call, out, Q::BYTES);
 }
 
 }  // namespace roci::fw

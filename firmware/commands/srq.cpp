@@ -20,25 +20,12 @@ bool grant_slots(unsigned owner, uint32_t ring_log2, uint32_t stride_code, Regio
   return ok;
 }
 
-hwif::CtxRq receive_row(uint64_t ring, uint32_t ring_log2, uint32_t stride_code, unsigned fn,
-                        Region slots, bool valid) {
-  R row{};
-  row.set<R::log2_entries>(static_cast<uint8_t>(ring_log2));
-  row.set<R::fn>(static_cast<uint8_t>(fn));
-  row.set<R::ring_page>(ring / RING_ALIGNMENT);
-  row.set<R::slot_base>(slots.base);
-  row.set<R::slot_log2>(slots.log2);
-  row.set<R::stride_code>(static_cast<uint8_t>(stride_code));
-  row.set<R::valid>(valid);
-  return row;
-}
-
 Outcome create_srq(Call& call) {
   using P = hwif::CreateSrqParams;
   const uint32_t pdn = call.object();
   Object* pd = find(state.pds, pdn, call.fn);
   if (pd == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
-  const P p = call.params<hwif::admin::CreateSrq>();
+  const P& p = call.params<hwif::admin::CreateSrq>();
   const uint64_t ring = p.get<P::ring_address>();
   const uint32_t log2 = p.get<P::ring_log2>();
   const uint32_t stride = p.get<P::stride_code>();
@@ -83,17 +70,13 @@ void revoke_srq(unsigned n) {
 }
 
 void free_srq(unsigned n) {
-  state.slots.give(slots_of(QPS + n));
+  R row;
+  ctx_read_row(row, CtxColumn::RQ, QPS + n, 1, 1);
+  state.slots.give(slots_of(row));
   --state.pds[state.srq_pds[n]].refs;
   --state.fns[state.srqs[n].fn].counts[KIND_SRQ];
   state.srqs[n].life = Life::FREE;
   state.free_srqs.give(n);
-}
-
-Region slots_of(unsigned queue) {
-  R row{};
-  ctx_read_row(row, CtxColumn::RQ, queue, 1, 1);
-  return {row.get<R::slot_base>(), row.get<R::slot_log2>()};
 }
 
 Outcome destroy_srq(Call& call) {
@@ -112,7 +95,7 @@ Outcome query_srq(Call& call) {
   if (find(state.srqs, n, call.fn) == nullptr) {
     return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   }
-  R row{};
+  R row;
   ctx_read_row(row, CtxColumn::RQ, QPS + n, 2, 1);
   Q result{};
   result.set<Q::posted_index>(row.get<R::posted>());

@@ -18,10 +18,7 @@ inline uint32_t ram_word(const void* p) { return reinterpret_cast<uintptr_t>(p) 
 inline void publish() { asm volatile("" ::: "memory"); }
 }  // namespace detail
 
-inline uint64_t clock() {
-  const uint32_t low = detail::reg(0x00);
-  return uint64_t{detail::reg(0x04)} << 32 | low;
-}
+inline uint32_t clock() { return detail::reg(0x00); }
 inline uint32_t status() { return detail::reg(0x08); }
 inline void clear_port_written() { detail::reg(0x0c) = STATUS_PORT_WRITTEN; }
 inline uint32_t config(unsigned n) { return detail::reg(0x10 + 4 * n); }
@@ -62,7 +59,11 @@ inline void ctx_list(const void* list) {
   detail::publish();
   detail::reg(0x50) = detail::ram_word(list);
 }
-inline bool ctx_failed() { return detail::reg(0x54) != 0; }
+inline bool ctx_failed() {
+  const bool failed = detail::reg(0x54) != 0;
+  detail::publish();
+  return failed;
+}
 
 inline void copy_to_host(unsigned fn, uint64_t address, const void* data, uint32_t bytes) {
   detail::publish();

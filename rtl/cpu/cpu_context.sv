@@ -5,9 +5,10 @@
 // The firmware does single accesses (start, then read the data: the answer of a write is kept too), or
 // it writes a list of words into RAM and has it carried out here while it goes on. A list is made of
 // groups: a header word, then its data, one word of 8 bytes per context word:
-//   header [31:16] index, [15:10] column, [3:0] first word, [36:32] number of words (1..16),
-//   [63] last group.
-// Words of a group go to consecutive words of the row. Everything happens in order.
+//   header [31:16] index, [15:10] column, [3:0] first word, [36:32] number of words (1..31),
+//   [61] one word of each row from index on, [62] read, [63] last group.
+// Words of a group go to consecutive words of the row (or to the same word of consecutive rows); those
+// of a read group come from there and are put behind its header. Everything happens in order.
 //
 // An access that no block answers within TIMEOUT cycles is given up and remembered (error_o): the
 // firmware stops with a fault instead of hanging.
@@ -35,16 +36,24 @@ module cpu_context #(
   input  wire                       read_ready_i,
   output cpu_pkg::ram_addr_t        read_addr_o,
   input  wire [63:0]                rdata_i,           // one cycle after the grant
+  output logic                      write_valid_o,     // RAM: what a list reads
+  input  wire                       write_ready_i,
+  output cpu_pkg::ram_addr_t        write_addr_o,
+  output logic [63:0]               write_data_o,
 
   output roci_pkg::ctx_req_t        ctx_o,
   input  wire roci_pkg::ctx_rsp_t   ctx_i
 );
 
-  typedef enum logic [2:0] {IDLE, SINGLE, HEADER, HEADER_DATA, WORD, WORD_DATA, WRITE} state_e;
+  typedef enum logic [3:0] {
+    IDLE, SINGLE, HEADER, HEADER_DATA, WORD, WORD_DATA, WRITE, READ, STORE
+  } state_e;
 
   typedef struct packed {
     logic last;
-    logic [25:0] unused;
+    logic read;
+    logic by_index;
+    logic [23:0] unused;
     logic [4:0] count;
     logic [15:0] index;
     logic [5:0] column;
@@ -57,11 +66,12 @@ module cpu_context #(
   state_e state_q;
   cpu_pkg::ram_addr_t pointer_q;               // next word of the list
   logic [4:0] left_q;                          // words left in the group
-  logic last_q;
+  logic last_q, by_index_q;
   roci_pkg::ctx_req_t ctx_q;
   logic [TIME_BITS-1:0] time_q;
   header_t address, header;
   logic answered;
+  state_e next_group;
 
   assign address = header_t'({32'h0, address_i});
   assign header = header_t'(rdata_i);
@@ -69,6 +79,10 @@ module cpu_context #(
   assign ctx_o = ctx_q;
   assign read_valid_o = state_q == HEADER || state_q == WORD;
   assign read_addr_o = pointer_q;
+  assign write_valid_o = state_q == STORE;
+  assign write_addr_o = pointer_q;
+  assign write_data_o = rdata_o;
+  assign next_group = last_q ? IDLE : HEADER;
   assign answered = ctx_q.valid && (ctx_i.done || time_q == TIME_BITS'(TIMEOUT));
 
   always_ff @(posedge clk_i) begin
@@ -113,13 +127,15 @@ module cpu_context #(
           end
         end
         HEADER_DATA: begin
-          ctx_q.write <= 1'b1;
+          ctx_q.write <= !header.read;
+          ctx_q.valid <= header.read;
           ctx_q.column <= header.column;
           ctx_q.index <= header.index;
           ctx_q.word <= header.first_word;
           left_q <= header.count;
           last_q <= header.last;
-          state_q <= WORD;
+          by_index_q <= header.by_index;
+          state_q <= header.read ? READ : WORD;
         end
         WORD: begin
           if (read_ready_i) begin
@@ -133,11 +149,27 @@ module cpu_context #(
           left_q <= left_q - 1'b1;
           state_q <= WRITE;
         end
-        default: begin
+        WRITE: begin
           if (answered) begin
-            ctx_q.word <= ctx_q.word + 1'b1;
-            if (left_q != '0) state_q <= WORD;
-            else state_q <= last_q ? IDLE : HEADER;
+            ctx_q.word <= ctx_q.word + 4'(!by_index_q);
+            ctx_q.index <= ctx_q.index + 16'(by_index_q);
+            state_q <= left_q != '0 ? WORD : next_group;
+          end
+        end
+        READ: begin
+          if (answered) begin
+            rdata_o <= ctx_i.rdata;
+            left_q <= left_q - 1'b1;
+            state_q <= STORE;
+          end
+        end
+        default: begin                         // STORE
+          if (write_ready_i) begin
+            pointer_q <= pointer_q + 1'b1;
+            ctx_q.word <= ctx_q.word + 4'(!by_index_q);
+            ctx_q.index <= ctx_q.index + 16'(by_index_q);
+            ctx_q.valid <= left_q != '0;
+            state_q <= left_q != '0 ? READ : next_group;
           end
         end
       endcase

@@ -3,8 +3,9 @@
 // cpu_ram: the memory of the CPU: firmware image, its data, and what the engines exchange with it.
 //
 // One read and one write port, words of 8 bytes with byte enables. The CPU always gets its port at
-// once; engines get what is left, the context engine before the host writer (each access of the CPU is
-// followed by a cycle without one, so nobody starves). Data comes one cycle after a granted read.
+// once; engines get what is left, the context engine before the host's (each access of the CPU is
+// followed by a cycle without one, and the context engine has other work between its accesses, so nobody
+// starves). Data comes one cycle after a granted read.
 // The image (hex file, one word a line) is part of the bitstream; host_management can replace it
 // while the CPU is held.
 //
@@ -30,11 +31,11 @@ module cpu_ram #(
   input  wire cpu_pkg::ram_addr_t [1:0] read_addr_i,
   output logic [63:0]               rdata_o,           // one cycle after the grant, for all readers
 
-  // engine that writes: host reader
-  input  wire                       write_valid_i,
-  output logic                      write_ready_o,
-  input  wire cpu_pkg::ram_addr_t   write_addr_i,
-  input  wire [63:0]                write_data_i,
+  // engines that write: 0 context, 1 host reader
+  input  wire [1:0]                 write_valid_i,
+  output logic [1:0]                write_ready_o,
+  input  wire cpu_pkg::ram_addr_t [1:0] write_addr_i,
+  input  wire [1:0][63:0]           write_data_i,
 
   // image, only while the CPU is held: never waits
   input  wire                       load_valid_i,
@@ -51,11 +52,12 @@ module cpu_ram #(
   logic [7:0] we;
   cpu_pkg::ram_addr_t waddr, raddr;
   logic [63:0] wdata;
-  logic re;
+  logic re, write_free;
 
   assign read_ready_o[0] = !cpu_read_i;
   assign read_ready_o[1] = !cpu_read_i && !read_valid_i[0];
-  assign write_ready_o = cpu_write_i == '0 && !load_valid_i;
+  assign write_free = cpu_write_i == '0 && !load_valid_i;
+  assign write_ready_o = {write_free && !write_valid_i[0], write_free};
 
   always_comb begin
     re = cpu_read_i || read_valid_i != '0;
@@ -63,9 +65,9 @@ module cpu_ram #(
     if (cpu_read_i) raddr = cpu_raddr_i;
     else if (read_valid_i[0]) raddr = read_addr_i[0];
 
-    we = write_valid_i ? 8'hff : 8'h00;
-    waddr = write_addr_i;
-    wdata = write_data_i;
+    we = write_valid_i != '0 ? 8'hff : 8'h00;
+    waddr = write_valid_i[0] ? write_addr_i[0] : write_addr_i[1];
+    wdata = write_valid_i[0] ? write_data_i[0] : write_data_i[1];
     if (load_valid_i) begin
       we = 8'hff;
       waddr = load_addr_i;

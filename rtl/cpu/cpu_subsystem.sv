@@ -113,9 +113,9 @@ module cpu_subsystem #(
   logic snoop_valid;
   logic [cpu_pkg::COPY_BITS-4:0] snoop_word;
   logic [63:0] snoop_data;
-  logic in_write_valid, in_write_ready;
-  cpu_pkg::ram_addr_t in_write_addr;
-  logic [63:0] in_write_data;
+  logic in_write_valid, in_write_ready, ctx_write_valid, ctx_write_ready;
+  cpu_pkg::ram_addr_t in_write_addr, ctx_write_addr;
+  logic [63:0] in_write_data, ctx_write_data;
   logic [1:0] copy_out_valid, copy_out_ready;
   cpu_pkg::write_tag_t admin_tag;
   logic admin_phase, copy_out_busy, copy_out_done, copy_out_error;
@@ -136,8 +136,10 @@ module cpu_subsystem #(
     .read_valid_i({out_read_valid, ctx_read_valid}),
     .read_ready_o({out_read_ready, ctx_read_ready}),
     .read_addr_i({out_read_addr, ctx_read_addr}), .rdata_o(ram_rdata),
-    .write_valid_i(in_write_valid), .write_ready_o(in_write_ready),
-    .write_addr_i(in_write_addr), .write_data_i(in_write_data),
+    .write_valid_i({in_write_valid, ctx_write_valid}),
+    .write_ready_o({in_write_ready, ctx_write_ready}),
+    .write_addr_i({in_write_addr, ctx_write_addr}),
+    .write_data_i({in_write_data, ctx_write_data}),
     .load_valid_i, .load_addr_i, .load_data_i
   );
 
@@ -165,7 +167,9 @@ module cpu_subsystem #(
     .wdata_i(access_wdata), .start_list_i(list_start), .list_i(list_address),
     .busy_o(ctx_busy), .rdata_o(ctx_rdata), .error_o(ctx_error),
     .read_valid_o(ctx_read_valid), .read_ready_i(ctx_read_ready), .read_addr_o(ctx_read_addr),
-    .rdata_i(ram_rdata), .ctx_o, .ctx_i
+    .rdata_i(ram_rdata),
+    .write_valid_o(ctx_write_valid), .write_ready_i(ctx_write_ready),
+    .write_addr_o(ctx_write_addr), .write_data_o(ctx_write_data), .ctx_o, .ctx_i
   );
 
   cpu_admin_queue u_admin_queue (

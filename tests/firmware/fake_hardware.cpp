@@ -299,15 +299,21 @@ std::uint64_t FakeHardware::access(std::uint32_t address, bool is_write, std::ui
   return answer;
 }
 
-void FakeHardware::list(const std::uint64_t* words) {
+void FakeHardware::list(std::uint64_t* words) {
   for (unsigned at = 0;;) {
     const std::uint64_t header = words[at++];
     const auto count = static_cast<unsigned>(header >> 32 & 31);
     REQUIRE(count >= 1);
-    REQUIRE(count <= 16);
-    REQUIRE((header >> 37 & 0x3ffffff) == 0);
-    for (unsigned n = 0; n < count; ++n) {
-      access(static_cast<std::uint32_t>(header) + n, true, words[at++]);
+    REQUIRE((header >> 37 & 0xffffff) == 0);
+    const bool read = (header >> 62 & 1) != 0;
+    const unsigned stride = (header >> 61 & 1) != 0 ? 1u << 16 : 1;   // row or word
+    for (unsigned n = 0; n < count; ++n, ++at) {
+      const auto address = static_cast<std::uint32_t>(header) + n * stride;
+      if (read) {
+        words[at] = access(address, false, 0);
+      } else {
+        access(address, true, words[at]);
+      }
     }
     if (header >> 63 != 0) return;
     REQUIRE(at < 64);
@@ -321,7 +327,7 @@ void FakeHardware::copy(unsigned fn, std::uint64_t address, const std::uint8_t* 
   REQUIRE(copy_left_ == 0);
   REQUIRE(address % 8 == 0);
   REQUIRE(bytes >= 1);
-  REQUIRE(bytes <= 192);
+  REQUIRE(bytes <= 512);
   copy_left_ = copy_steps;
   copy_error_ = unwritable.count(fn) != 0 || fns_[fn].resetting;
   if (copy_error_) return;
@@ -343,7 +349,7 @@ namespace roci::fw::bus {
 
 using test::hardware;
 
-uint64_t clock() { return hardware->now; }
+uint32_t clock() { return static_cast<uint32_t>(hardware->now); }
 uint32_t status() { return hardware->status(); }
 void clear_port_written() { hardware->port_written = false; }
 uint32_t config(unsigned n) { return hardware->config[n]; }
@@ -364,7 +370,7 @@ uint32_t take_bell_errors() {
 void ctx_start_read(uint32_t address) { hardware->access(address, false, 0); }
 void ctx_start_write(uint32_t address, uint64_t data) { hardware->access(address, true, data); }
 uint64_t ctx_answer() { return hardware->answer; }
-void ctx_list(const void* list) { hardware->list(static_cast<const uint64_t*>(list)); }
+void ctx_list(void* list) { hardware->list(static_cast<uint64_t*>(list)); }
 bool ctx_failed() { return hardware->ctx_error; }
 void copy_to_host(unsigned fn, uint64_t address, const void* data, uint32_t bytes) {
   hardware->copy(fn, address, static_cast<const uint8_t*>(data), bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// cpu_context: single accesses and lists of random groups against a map of the columns; owners answer
+// cpu_context: single accesses and lists of random groups, reads and writes, against a map of the columns; owners answer
 // after random delays, the RAM is granted at random; an access that nobody answers is given up and
 // remembered.
 // model: configs=any args=-GTIMEOUT=200
@@ -74,13 +74,19 @@ struct Ram : Agent {
   std::vector<std::uint64_t> words;
   double stall = 0.0;
   std::uint64_t data = 0;
+  unsigned stored = 0;                      // words that the engine wrote
   explicit Ram(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt), words(8192) {}
   void sample() override {
     data = random();
     if (dut->read_valid_o && dut->read_ready_i) data = words.at(dut->read_addr_o);
+    if (dut->write_valid_o && dut->write_ready_i) {
+      words.at(dut->write_addr_o) = dut->write_data_o;
+      ++stored;
+    }
   }
   void drive() override {
     dut->read_ready_i = !random.chance(stall);
+    dut->write_ready_i = !random.chance(stall);
     dut->rdata_i = data;
   }
 };
@@ -135,20 +141,32 @@ TEST_CASE("accesses and lists reach the columns in order") {
       const unsigned start = at;
       bench.owners.writes.clear();
       std::vector<std::pair<Key, std::uint64_t>> expected;
+      std::map<unsigned, std::uint64_t> reads;      // RAM word → what must be there
+      bench.ram.stored = 0;
       const auto groups = static_cast<unsigned>(random.between(1, 6));
       for (unsigned g = 0; g < groups; ++g) {
-        const auto column = static_cast<unsigned>(random.below(64));
-        const auto index = static_cast<unsigned>(random.bits(16));
-        const auto count = static_cast<unsigned>(random.between(1, 8));
+        const bool read = random.chance(0.5);
+        const auto column = static_cast<unsigned>(random.below(read ? 4 : 64));
+        const auto index =
+            static_cast<unsigned>(read ? random.below(4) * 1000 : random.bits(16));
+        const bool rows = random.chance(0.3);      // one word of each row
+        const auto count = static_cast<unsigned>(random.between(1, rows ? 31 : 8));
         const auto first = static_cast<unsigned>(random.below(9));
         bench.ram.words[at++] = std::uint64_t{g + 1 == groups} << 63 |
+                                std::uint64_t{read} << 62 | std::uint64_t{rows} << 61 |
                                 std::uint64_t{count} << 32 | std::uint64_t{index} << 16 |
                                 column << 10 | first;
         for (unsigned w = 0; w < count; ++w) {
           const std::uint64_t data = random();
           bench.ram.words[at++] = data;
-          expected.push_back({{column, index, first + w}, data});
-          model[{column, index, first + w}] = data;
+          const Key key = rows ? Key{column, (index + w) & 0xffff, first}
+                               : Key{column, index, first + w};
+          if (read) {                               // as it is after the groups before
+            reads[at - 1] = model[key];
+            continue;
+          }
+          expected.push_back({key, data});
+          model[key] = data;
         }
       }
       bench.dut->start_list_i = 1;
@@ -158,6 +176,8 @@ TEST_CASE("accesses and lists reach the columns in order") {
       bench.dut.eval();
       bench.dut.run_until([&] { return bench.dut->busy_o == 0; }, "list", 5000);
       REQUIRE(bench.owners.writes == expected);
+      REQUIRE(bench.ram.stored == reads.size());
+      for (const auto& [word, value] : reads) REQUIRE(bench.ram.words[word] == value);
     }
     REQUIRE(bench.dut->error_o == 0);
   }
@@ -175,6 +195,28 @@ TEST_CASE("a list of 30 words takes few cycles") {
   bench.dut.run_until([&] { return bench.dut->busy_o == 0; }, "list");
   REQUIRE(bench.owners.writes.size() == 30);
   REQUIRE(bench.dut.cycle() - start <= 30 * 5 + 10);
+}
+
+TEST_CASE("a list that reads 30 words takes few cycles") {
+  Bench bench(3);
+  const std::uint64_t read = std::uint64_t{1} << 62;
+  bench.ram.words[0] = read | std::uint64_t{15} << 32 | 1 << 10;
+  bench.ram.words[16] = read | std::uint64_t{1} << 63 | std::uint64_t{15} << 32 | 2 << 10;
+  for (unsigned w = 0; w < 15; ++w) {
+    bench.owners.rows[{1, 0, w}] = 100 + w;
+    bench.owners.rows[{2, 0, w}] = 200 + w;
+  }
+  bench.dut->start_list_i = 1;
+  bench.dut->list_i = 0;
+  const std::uint64_t start = bench.dut.cycle();
+  bench.dut.tick();
+  bench.dut->start_list_i = 0;
+  bench.dut.run_until([&] { return bench.dut->busy_o == 0; }, "list");
+  for (unsigned w = 0; w < 15; ++w) {
+    REQUIRE(bench.ram.words[1 + w] == 100 + w);
+    REQUIRE(bench.ram.words[17 + w] == 200 + w);
+  }
+  REQUIRE(bench.dut.cycle() - start <= 30 * 4 + 10);
 }
 
 TEST_CASE("an access that nobody answers ends and is remembered") {

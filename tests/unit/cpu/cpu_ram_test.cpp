@@ -33,7 +33,7 @@ TEST_CASE("one memory for CPU and engines") {
   bool read_pending = false;                        // rdata_o must be this after the next edge
   std::uint64_t expected = 0;
   bool cpu_read_last = false;
-  std::uint64_t waits[3] = {};
+  std::uint64_t waits[4] = {};
   for (std::size_t step = 0; step < scaled(40000); ++step) {
     const auto word = [&] { return static_cast<SData>(random.below(64) * (kWords / 64)); };
     // as the core behaves: never two reads in consecutive cycles
@@ -46,26 +46,30 @@ TEST_CASE("one memory for CPU and engines") {
     dut->cpu_waddr_i = word();
     dut->cpu_wdata_i = random();
     // engines keep their request until it is granted
-    static bool engine[3] = {};
-    static SData address[3] = {};
-    static std::uint64_t data = 0;
+    // 0 context reads, 1 host writer reads, 2 context writes, 3 host reader writes
+    static bool engine[4] = {};
+    static SData address[4] = {};
+    static std::uint64_t data[2] = {};
     static unsigned pause = 0;                      // the context engine looks at each word first
     if (pause != 0) --pause;
-    for (int e = 0; e < 3; ++e) {
-      if (e == 0 && pause != 0) continue;
+    for (int e = 0; e < 4; ++e) {
+      if (e % 2 == 0 && pause != 0) continue;
       if (!engine[e] && random.chance(0.5)) {
         engine[e] = true;
         address[e] = word();
-        if (e == 2) data = random();
+        if (e >= 2) data[e - 2] = random();
         waits[e] = 0;
       }
     }
     dut->read_valid_i = static_cast<CData>(engine[0] | engine[1] << 1);
     dut->read_addr_i = static_cast<IData>(address[0]) |
                        static_cast<IData>(address[1]) << (ROCI_CONFIG_WIDE ? 13 : 12);
-    dut->write_valid_i = engine[2];
-    dut->write_addr_i = address[2];
-    dut->write_data_i = data;
+    dut->write_valid_i = static_cast<CData>(engine[2] | engine[3] << 1);
+    dut->write_addr_i = static_cast<IData>(address[2]) |
+                        static_cast<IData>(address[3]) << (ROCI_CONFIG_WIDE ? 13 : 12);
+    for (unsigned half = 0; half < 4; ++half) {
+      dut->write_data_i[half] = static_cast<IData>(data[half / 2] >> (32 * (half % 2)));
+    }
     dut.eval();
     REQUIRE((dut->read_ready_o & 1) == !cpu_read);
     // who reads in this cycle
@@ -81,22 +85,23 @@ TEST_CASE("one memory for CPU and engines") {
     for (unsigned b = 0; b < 8; ++b) {
       if ((dut->cpu_write_i >> b) & 1) mask |= std::uint64_t{0xff} << (8 * b);
     }
-    const bool engine_writes = engine[2] && dut->write_ready_o;
-    REQUIRE(dut->write_ready_o == (dut->cpu_write_i == 0));
-    const SData wrote = mask != 0 ? dut->cpu_waddr_i : address[2];
+    REQUIRE((dut->write_ready_o & 1) == (dut->cpu_write_i == 0));
+    REQUIRE((dut->write_ready_o >> 1) == (dut->cpu_write_i == 0 && !engine[2]));
+    const int writer = engine[2] ? 2 : 3;
+    const bool engine_writes = engine[writer] && mask == 0;
+    const SData wrote = mask != 0 ? dut->cpu_waddr_i : address[writer];
     if (mask != 0) {
       model[wrote] = (model[wrote] & ~mask) | (dut->cpu_wdata_i & mask);
     } else if (engine_writes) {
-      model[wrote] = data;
+      model[wrote] = data[writer - 2];
     }
     if ((mask != 0 || engine_writes) && wrote == at) read_pending = false;   // not defined
-    for (int e = 0; e < 2; ++e) {
-      if (reader == e) engine[e] = false;
+    for (int e = 0; e < 4; ++e) {
+      if (reader == e || (engine_writes && writer == e)) engine[e] = false;
       else if (engine[e]) ++waits[e];
       REQUIRE(waits[e] < 40);
     }
-    if (reader == 0) pause = 3;
-    if (engine_writes) engine[2] = false;
+    if (reader == 0 || (engine_writes && writer == 2)) pause = 3;
     dut.tick();
     if (read_pending) {
       INFO("step " << step);
