@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// cpu_context: single accesses and lists of random groups, reads and writes, against a map of the columns; owners answer
-// after random delays, the RAM is granted at random; an access that nobody answers is given up and
-// remembered.
+// cpu_context: single accesses and lists of random groups, reads and writes, by word and by row, against
+// a map of the columns; owners answer after random delays, the RAM is granted at random; an access that
+// nobody answers is given up and remembered.
 // model: configs=any args=-GTIMEOUT=200
 #include DUT_HEADER
 
