@@ -14,7 +14,8 @@ namespace {
 
 using namespace roci::bench;
 
-constexpr const char* kHelp = R"(usage: roci_bench [--only KEY...] [--quick] [--check] [--verbose] [--json FILE]
+constexpr const char* kHelp = R"(usage: roci_bench [--only KEY...] [--quick] [--check] [--verbose]
+                  [--json FILE]
        roci_bench --list
 
 Measures the figures of merit in simulated cycles and prints their table.
