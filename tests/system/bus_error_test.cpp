@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Bus errors on every kind of access of the NIC to host memory: the queue pair concerned fails with a
+// status or an event that names the cause, the peer hears of it, nothing hangs, other queue pairs of
+// the same NICs go on, and what failed can be destroyed.
+#include "rtl_pair.hpp"
+
+#include <poll.h>
+
+#include <optional>
+
+using namespace roci;
+using namespace roci::test;
+using hwif::EqeType;
+using hwif::VendorStatus;
+
+namespace {
+
+constexpr uint64_t kEverywhere = ~uint64_t{0};
+constexpr size_t kPages = 16;       // shuffled: they are never in order
+
+// Two NICs with a bystander pair of queue pairs, and in each case a fresh pair that suffers.
+struct Bench {
+  explicit Bench(sim::ChipConfig chip)
+      : pair(rtl_world(chip)), from(pair.a.pd, 8192), to(pair.b.pd, 8192), quiet_from(pair.a.pd, 8192),
+        quiet_to(pair.b.pd, 8192) {}
+
+  sim::HostMemory& memory(unsigned nic) { return pair.world.nic(nic).nic().memory(); }
+
+  // The others: a WRITE and a SEND with fresh data go through.
+  void bystander() {
+    ++round;
+    std::memset(quiet_from.buffer.data(), static_cast<int>(round), 3000);
+    ibv_sge r = quiet_to.sge(4096, 3000);
+    REQUIRE(post_recv(pair.b_qp, &r, 1, round) == 0);
+    ibv_sge s = quiet_from.sge(0, 3000);
+    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &s, 1, 1);
+    wr.wr.rdma.remote_addr = quiet_to.buffer.address();
+    wr.wr.rdma.rkey = quiet_to.mr.rkey();
+    REQUIRE(post(pair.a_qp, wr) == 0);
+    wr = send_wr(IBV_WR_SEND, &s, 1, 2);
+    REQUIRE(post(pair.a_qp, wr) == 0);
+    for (int n = 0; n < 2; ++n) REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
+    REQUIRE(wait_wc(pair.b_cq).status == IBV_WC_SUCCESS);
+    for (const size_t at : {0u, 2999u, 4096u, 7095u}) {
+      REQUIRE(quiet_to.buffer[at] == static_cast<uint8_t>(round));
+    }
+  }
+
+  // The next event of a host, or none after a while.
+  std::optional<AsyncEvent> event(Host& host) {
+    for (int n = 0; n < 200; ++n) {
+      host.device->poll_events();
+      pollfd fd{host.context.async_fd(), POLLIN, 0};
+      if (::poll(&fd, 1, 0) == 1) return host.context.get_async_event();
+      pair.world.run(500);
+    }
+    return std::nullopt;
+  }
+
+  RtlPair pair;
+  Region from, to, quiet_from, quiet_to;
+  unsigned round = 0;
+};
+
+struct Victim {
+  explicit Victim(Bench& bench) : Victim(bench, bench.pair.a, bench.pair.b) {}
+  Victim(Bench& bench, Host& a, Host& b)
+      : a_cq(a.context, {64, nullptr, false}),
+        b_cq(b.context, {64, nullptr, false}),
+        a_qp(a.pd, {&a_cq, &a_cq, caps(), IBV_QPT_RC, false, false}),
+        b_qp(b.pd, {&b_cq, &b_cq, caps(), IBV_QPT_RC, false, false}) {
+    connect(a_qp, b_qp.number(), path_to(bench.pair.world.nic(1)));
+    connect(b_qp, a_qp.number(), path_to(bench.pair.world.nic(0)));
+  }
+  Cq a_cq, b_cq;
+  Qp a_qp, b_qp;
+};
+
+ibv_send_wr rdma(ibv_wr_opcode opcode, ibv_sge* sge, const Region& remote, uint64_t id) {
+  ibv_send_wr wr = send_wr(opcode, sge, 1, id);
+  wr.wr.rdma.remote_addr = remote.buffer.address();
+  wr.wr.rdma.rkey = remote.mr.rkey();
+  return wr;
+}
+
+void check_wc(const ibv_wc& wc, uint64_t id, ibv_wc_status status, VendorStatus vendor) {
+  CHECK(wc.wr_id == id);
+  CHECK(wc.status == status);
+  CHECK(wc.vendor_err == static_cast<uint32_t>(vendor));
+}
+
+void check_event(const std::optional<AsyncEvent>& event, EqeType type, const Qp* qp) {
+  REQUIRE(event);
+  CHECK(static_cast<unsigned>(event->type) == static_cast<unsigned>(type));
+  CHECK(event->qp == qp);
+}
+
+// Address of the first read burst of a NIC while `act` runs.
+template <class Act>
+uint64_t first_read(Bench& bench, unsigned nic, Act act) {
+  std::optional<uint64_t> addr;
+  bench.memory(nic).set_observer([&](const sim::MemoryAccess& access) {
+    if (!access.write && !addr) addr = access.addr;
+  });
+  act();
+  bench.memory(nic).set_observer({});
+  REQUIRE(addr);
+  return *addr;
+}
+
+
+// Payload: reads of the requester, writes of the responder.
+void payload(Bench& bench) {
+  ibv_sge s = bench.from.sge(0, 5000);
+  {
+    INFO("WRITE, payload cannot be read");
+    Victim v(bench);
+    bench.memory(0).add_error_range(bench.from.buffer.address() + 2048, 1024, true, false);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    wr.wr_id = 2;
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_READ_BUS);
+    check_wc(wait_wc(v.a_cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    bench.memory(0).clear_error_ranges();
+  }
+  {
+    INFO("WRITE, payload cannot be written");
+    Victim v(bench);
+    bench.memory(1).add_error_range(bench.to.buffer.address() + 2048, 64, false, true);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    bench.memory(1).clear_error_ranges();
+  }
+  {
+    INFO("SEND, payload cannot be written");
+    Victim v(bench);
+    ibv_sge r = bench.to.sge(0, 8192);
+    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
+    REQUIRE(post_recv(v.b_qp, &r, 1, 8) == 0);
+    bench.memory(1).add_error_range(bench.to.buffer.address() + 4096, 64, false, true);
+    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_PROT_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_wc(wait_wc(v.b_cq), 8, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    bench.memory(1).clear_error_ranges();
+  }
+  bench.bystander();
+}
+
+// Payload: READ at both ends.
+void read_payload(Bench& bench) {
+  ibv_sge s = bench.from.sge(0, 5000);
+  {
+    INFO("the responder cannot read");
+    Victim v(bench);
+    bench.memory(1).add_error_range(bench.to.buffer.address() + 2048, 64, true, false);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_READ, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    bench.memory(1).clear_error_ranges();
+  }
+  {
+    INFO("the requester cannot write");
+    Victim v(bench);
+    bench.memory(0).add_error_range(bench.from.buffer.address() + 2048, 64, false, true);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_READ, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 2);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_wc(wait_wc(v.a_cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    bench.memory(0).clear_error_ranges();
+  }
+  bench.bystander();
+}
+
+// Rings: send queue, receive queue, completion queue.
+void rings(Bench& bench) {
+  ibv_sge s = bench.from.sge(0, 64);
+  {
+    INFO("the send queue cannot be read");
+    Victim v(bench);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
+    const uint64_t ring = first_read(bench, 0, [&] {
+      REQUIRE(post(v.a_qp, wr) == 0);
+      REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+    });
+    bench.memory(0).add_error_range(ring & ~uint64_t{4095}, 4096, true, false);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    check_event(bench.event(bench.pair.a), EqeType::QP_FATAL, &v.a_qp);
+    bench.bystander();
+    no_wc(v.a_cq);                                // nobody can say what was posted
+    bench.memory(0).clear_error_ranges();
+  }
+  {
+    INFO("the receive queue cannot be read");
+    Victim v(bench);
+    ibv_sge r = bench.to.sge(0, 64);
+    const uint64_t ring = first_read(bench, 1, [&] {
+      REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
+      bench.pair.world.run(3000);
+    });
+    bench.memory(1).add_error_range(ring & ~uint64_t{4095}, 4096, true, false);
+    REQUIRE(post_recv(v.b_qp, &r, 1, 8) == 0);
+    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);   // into the one that was fetched before
+    check_wc(wait_wc(v.b_cq), 7, IBV_WC_SUCCESS, VendorStatus::NONE);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    bench.bystander();
+    bench.memory(1).clear_error_ranges();
+  }
+  {
+    INFO("a completion cannot be written");
+    Victim v(bench);
+    std::optional<uint64_t> cqe;
+    bench.memory(0).set_observer([&](const sim::MemoryAccess& access) {
+      if (access.write) cqe = access.addr;
+    });
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+    bench.memory(0).set_observer({});
+    REQUIRE(cqe);
+    bench.memory(0).add_error_range(*cqe & ~uint64_t{4095}, 4096, false, true);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bool cq_error = false, qp_fatal = false;
+    for (int n = 0; n < 2; ++n) {
+      const auto event = bench.event(bench.pair.a);
+      REQUIRE(event);
+      cq_error |= event->type == EqeType::CQ_ERROR && event->cq == &v.a_cq;
+      qp_fatal |= event->type == EqeType::QP_FATAL && event->qp == &v.a_qp;
+    }
+    CHECK(cq_error);
+    CHECK(qp_fatal);
+    bench.bystander();
+    no_wc(v.a_cq);
+    bench.memory(0).clear_error_ranges();
+  }
+  bench.bystander();
+}
+
+// Page tables, at both ends. Regions of hosts with scattered addresses have them; the others' are one
+// contiguous piece.
+void page_tables(Bench& bench) {
+  DeviceOptions options;
+  options.dma = DmaPolicy::SCATTER;
+  Host a(make_inproc_transport(bench.pair.world.nic(0)), options);
+  Host b(make_inproc_transport(bench.pair.world.nic(1)), options);
+  Region from(a.pd, 8192);
+  Region to(b.pd, 8192);
+  {
+    INFO("the requester's");
+    Victim v(bench, a, b);
+    Region fresh(a.pd, kPages * 4096);
+    ibv_sge warm = from.sge(0, 64);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &warm, to, 1);
+    const uint64_t ring = first_read(bench, 0, [&] {
+      REQUIRE(post(v.a_qp, wr) == 0);
+      REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+    }) & ~uint64_t{511};
+    // all but the ring's first blocks: the table is the first of it that is read
+    bench.memory(0).add_error_range(0, ring, true, false);
+    bench.memory(0).add_error_range(ring + 512, kEverywhere - ring - 512, true, false);
+    ibv_sge s = fresh.sge(100, 5000);
+    wr = rdma(IBV_WR_RDMA_WRITE, &s, to, 2);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    check_wc(wait_wc(v.a_cq), 2, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
+    bench.memory(0).clear_error_ranges();
+    bench.bystander();
+  }
+  {
+    INFO("the responder's, WRITE");
+    Victim v(bench, a, b);
+    Region fresh(b.pd, kPages * 4096);
+    bench.memory(1).add_error_range(0, kEverywhere, true, false);
+    ibv_sge s = from.sge(0, 5000);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, fresh, 3);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    check_wc(wait_wc(v.a_cq), 3, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    bench.memory(1).clear_error_ranges();
+    check_event(bench.event(b), EqeType::QP_FATAL, &v.b_qp);
+    bench.bystander();
+  }
+  {
+    INFO("the responder's, SEND");
+    Victim v(bench, a, b);
+    Region fresh(b.pd, kPages * 4096);
+    ibv_sge r = fresh.sge(10, 9000);
+    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
+    bench.pair.world.run(3000);
+    bench.memory(1).add_error_range(0, kEverywhere, true, false);
+    ibv_sge s = from.sge(0, 5000);
+    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 4);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    check_wc(wait_wc(v.a_cq), 4, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    bench.memory(1).clear_error_ranges();
+    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
+    bench.bystander();
+  }
+  bench.bystander();
+}
+
+void all_of_them(sim::ChipConfig chip) {
+  Bench bench(chip);
+  payload(bench);
+  read_payload(bench);
+  rings(bench);
+  page_tables(bench);
+}
+
+}  // namespace
+
+// bus errors fail the queue pair that has them, and nothing else
+TEST_CASE("bus errors, wide", "[wide]") { all_of_them(sim::ChipConfig::wide); }
+TEST_CASE("bus errors, narrow", "[narrow]") { all_of_them(sim::ChipConfig::narrow); }
