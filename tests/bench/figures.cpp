@@ -27,6 +27,9 @@ constexpr std::array kFigures = {
     Figure{"write64_64qp_cycles", "64 B WRITE, 64 QPs", "cycles/msg", 3.48, false, 3.5, 5.0},
     Figure{"send64_64qp_cycles", "64 B SEND, 64 QPs (receive side)", "cycles/msg", 3.16, false,
            3.3, 6.0},
+    // one request out and one in, their ACKs not counted
+    Figure{"write64_both_ways_cycles", "64 B WRITE both ways at once, 64 QPs", "cycles/msg", 3.48,
+           false, std::nullopt, std::nullopt},
     Figure{"first_beat_64_cycles", "doorbell to first beat on the wire, 64 B WRITE", "cycles", 500,
            false, 533.0, 560.0},
     Figure{"first_beat_4096_cycles", "doorbell to first beat on the wire, 4 KB WRITE", "cycles",

@@ -52,6 +52,12 @@ void measure_rates(Rig& rig, const Options& options, Results& results) {
                 cycles(rig, "send64_64qp_cycles",
                        small_messages(IBV_WR_SEND, many, 64, around, measured, around)));
   }
+  const char* both_key = "write64_both_ways_cycles";
+  if (options.wants(both_key)) {
+    Load load = small_messages(IBV_WR_RDMA_WRITE, many, 64, around, measured, around);
+    load.both_ways = true;
+    results.set(both_key, cycles(rig, both_key, load));
+  }
   if (ratio) {
     const unsigned all = rig.side(0).device->limits().max_qps;
     const double each = cycles(rig, ratio_key,

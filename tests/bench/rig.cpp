@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "rig.hpp"
 
+#include "traffic.hpp"
+
 #include <roci_hwif_names.hpp>
 
 #include <sys/mman.h>
@@ -10,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <random>
 #include <stdexcept>
 
 namespace roci::bench {
@@ -52,15 +53,6 @@ sim::WorldConfig world_of(sim::ChipConfig chip) {
   return config;
 }
 
-// Of all bytes of a side, the same every time.
-void fill(Side& side, size_t bytes, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < bytes; i += 8) {
-    const uint64_t word = random();
-    std::memcpy(side.memory.get() + i, &word, 8);
-  }
-}
-
 constexpr unsigned kAccess =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
@@ -89,6 +81,16 @@ Rig::Rig(sim::ChipConfig chip, const Options& options, size_t bytes)
   for (unsigned nic = 0; nic < 2; ++nic) {
     sides_.push_back(std::make_unique<Side>(world_, nic, pacer_, bytes, entries));
   }
+  world_.fabric().add_tap([this](const sim::TapEvent& event) {
+    // BTH opcode behind Ethernet header and GRH; READ requests and ACKs carry no data (wire.md 1.4)
+    constexpr size_t kOpcode = 14 + 40;
+    constexpr uint8_t kReadRequest = 0x0c, kAcknowledge = 0x11;
+    if (event.direction != sim::TapEvent::Direction::received || event.bytes.size() <= kOpcode) {
+      return;
+    }
+    const uint8_t opcode = event.bytes[kOpcode];
+    data_frames_ += opcode != kReadRequest && opcode != kAcknowledge;
+  });
 }
 
 Rig::~Rig() = default;
@@ -156,130 +158,51 @@ void Rig::warm(size_t bytes) {
 }
 
 Rate Rig::run(const Load& load) {
-  const bool send = load.opcode == IBV_WR_SEND;
-  const bool read = load.opcode == IBV_WR_RDMA_READ;
-  const uint64_t wanted = load.warm + load.measured + load.tail;
-  // of one queue pair, whole lists
-  const uint64_t each =
-      (wanted + load.qps * uint64_t{load.list} - 1) / (load.qps * uint64_t{load.list}) * load.list;
-  const size_t stride = load.stride != 0 ? load.stride : (load.bytes + 63) / 64 * 64;
-  Side& near = *sides_[0];
-  Side& far = *sides_[1];
-  Side& source = read ? far : near;
-  Side& sink = read ? near : far;
-  const size_t used = each * load.qps * stride;
-  if (used > near.bytes) throw std::logic_error("load does not fit into the memory");
-  fill(source, used, ++seed_);
-  std::memset(sink.memory.get(), 0, used);
-  const auto offset = [&](unsigned qp, uint64_t message) { return (qp * each + message) * stride; };
-
-  struct Queue {
-    uint64_t posted = 0, completed = 0, receives = 0, received = 0;
-  };
-  std::vector<Queue> queues(load.qps);
-  const auto failed = [](const char* what, int error) {
-    throw std::runtime_error(std::string(what) + ": " + std::strerror(error));
-  };
-  const auto post_receives = [&](unsigned qp) {
-    Queue& queue = queues[qp];
-    const uint64_t room = qp == 0 ? 128 : 64;
-    while (queue.receives < each && queue.receives - queue.received + load.list <= room) {
-      std::vector<ibv_recv_wr> list(load.list);
-      std::vector<ibv_sge> sges(load.list);
-      for (unsigned i = 0; i < load.list; ++i, ++queue.receives) {
-        sges[i] = {far.address() + offset(qp, queue.receives), load.bytes, far.mr.lkey()};
-        list[i] = {uint64_t{qp} << 32 | queue.receives, i + 1 < load.list ? &list[i + 1] : nullptr,
-                   &sges[i], 1};
-      }
-      ibv_recv_wr* bad = nullptr;
-      if (const int error = far.qps[qp]->post_recv(list.data(), &bad)) failed("post_recv", error);
-    }
-  };
-  const auto post_sends = [&](unsigned qp) {
-    Queue& queue = queues[qp];
-    while (queue.posted < each && queue.posted - queue.completed + load.list <= load.depth) {
-      std::vector<ibv_send_wr> list(load.list);
-      std::vector<ibv_sge> sges(load.list);
-      for (unsigned i = 0; i < load.list; ++i, ++queue.posted) {
-        const size_t at = offset(qp, queue.posted);
-        sges[i] = {near.address() + at, load.bytes, near.mr.lkey()};
-        ibv_send_wr& wr = list[i];
-        wr.wr_id = uint64_t{qp} << 32 | queue.posted;
-        wr.next = i + 1 < load.list ? &list[i + 1] : nullptr;
-        wr.sg_list = &sges[i];
-        wr.num_sge = 1;
-        wr.opcode = load.opcode;
-        wr.send_flags = (queue.posted + 1) % load.signal_every == 0 ? IBV_SEND_SIGNALED : 0;
-        wr.wr.rdma.remote_addr = far.address() + at;
-        wr.wr.rdma.rkey = far.mr.rkey();
-      }
-      ibv_send_wr* bad = nullptr;
-      if (const int error = near.qps[qp]->post_send(list.data(), &bad)) failed("post_send", error);
-    }
-  };
-  const auto check = [](const ibv_wc& wc) {
-    if (wc.status != IBV_WC_SUCCESS) {
-      throw std::runtime_error("a completion failed with status " + std::to_string(wc.status));
-    }
-  };
-
-  if (send) {
-    for (unsigned qp = 0; qp < load.qps; ++qp) post_receives(qp);
+  std::vector<std::unique_ptr<Traffic>> ways;
+  const size_t sink_at = load.both_ways ? sides_[0]->bytes / 2 : 0;
+  ways.push_back(std::make_unique<Traffic>(load, *sides_[0], *sides_[1], sink_at, ++seed_));
+  if (load.both_ways) {
+    ways.push_back(std::make_unique<Traffic>(load, *sides_[1], *sides_[0], sink_at, ++seed_));
+  }
+  if (load.opcode == IBV_WR_SEND) {
+    for (auto& way : ways) way->post_receives();
     world_.run(4000 + 20 * load.qps);
   }
-  for (unsigned qp = 0; qp < load.qps; ++qp) post_sends(qp);
+  for (auto& way : ways) way->post_sends();
 
   // Messages are timed where their data arrives: completions come in groups.
-  const uint64_t all = each * load.qps;
   const uint64_t frames_each = std::max<uint64_t>(1, (load.bytes + 4095) / 4096);
-  const sim::LinkCounters& link = world_.fabric().rx_counters(read ? 0 : 1);
-  const uint64_t frames_before = link.frames;
-  uint64_t completed = 0, received = 0, last_progress = world_.cycle();
+  const uint64_t expected = ways.size() * ways[0]->messages() * frames_each;
+  const uint64_t per_way = ways.size() * frames_each;  // frames of one message each way
+  const uint64_t frames_before = data_frames_;
+  uint64_t last_progress = world_.cycle();
   uint64_t begin_cycle = 0, begin_frames = 0, end_cycle = 0, end_frames = 0;
   double begin_cpu = 0, end_cpu = 0;
   bool begun = false, ended = false;
-  while (completed < all || (send && received < all)) {
+  const auto done = [&] {
+    return std::all_of(ways.begin(), ways.end(), [](const auto& way) { return way->done(); });
+  };
+  while (!done()) {
     world_.run(kGrain);
-    const uint64_t frames = link.frames - frames_before;
-    if (!begun && frames >= load.warm * frames_each) {
+    const uint64_t frames = data_frames_ - frames_before;
+    if (!begun && frames >= load.warm * per_way) {
       begun = true;
       begin_cycle = world_.cycle();
       begin_frames = frames;
       begin_cpu = cpu_seconds();
     }
-    if (begun && !ended && frames >= begin_frames + load.measured * frames_each) {
+    if (begun && !ended && frames >= begin_frames + load.measured * per_way) {
       ended = true;
       end_cycle = world_.cycle();
       end_frames = frames;
       end_cpu = cpu_seconds();
     }
-    ibv_wc wcs[32];
-    for (int n; (n = near.send_cq.poll(32, wcs)) != 0;) {
-      for (int i = 0; i < n; ++i) {
-        check(wcs[i]);
-        const auto qp = static_cast<unsigned>(wcs[i].wr_id >> 32);
-        const uint64_t done = (wcs[i].wr_id & 0xffffffff) + 1;
-        completed += done - queues[qp].completed;
-        queues[qp].completed = done;
-        post_sends(qp);
-      }
-      last_progress = world_.cycle();
-    }
-    for (int n; send && (n = far.recv_cq.poll(32, wcs)) != 0;) {
-      for (int i = 0; i < n; ++i) {
-        check(wcs[i]);
-        const auto qp = static_cast<unsigned>(wcs[i].wr_id >> 32);
-        if ((wcs[i].wr_id & 0xffffffff) != queues[qp].received++ || wcs[i].byte_len != load.bytes) {
-          throw std::runtime_error("a receive completed out of turn or with a wrong length");
-        }
-        ++received;
-        post_receives(qp);
-      }
-      last_progress = world_.cycle();
+    for (auto& way : ways) {
+      if (way->poll()) last_progress = world_.cycle();
     }
     if (world_.cycle() - last_progress > kStallCycles) {
-      throw std::runtime_error("stalled after " + std::to_string(completed) + " of " +
-                               std::to_string(all) + " messages");
+      throw std::runtime_error("stalled after " + std::to_string(ways[0]->completed()) + " of " +
+                               std::to_string(ways[0]->messages()) + " messages");
     }
   }
   if (options_.verbose) {
@@ -287,25 +210,17 @@ Rate Rig::run(const Load& load) {
              std::to_string(end_cycle));
     print_counters();
   }
-  for (unsigned qp = 0; qp < load.qps; ++qp) {
-    for (uint64_t message = 0; message < each; ++message) {
-      const size_t at = offset(qp, message);
-      if (std::memcmp(source.memory.get() + at, sink.memory.get() + at, load.bytes) != 0) {
-        throw std::runtime_error("wrong data in message " + std::to_string(message) +
-                                 " of queue pair " + std::to_string(qp));
-      }
-    }
-  }
+  for (auto& way : ways) way->check_data();
   // Nothing is lost here, so nothing may be sent again: what arrived is what was asked for.
-  if (const uint64_t frames = link.frames - frames_before; frames != all * frames_each) {
+  if (const uint64_t frames = data_frames_ - frames_before; frames != expected) {
     throw std::runtime_error(std::to_string(frames) + " frames arrived, not " +
-                             std::to_string(all * frames_each));
+                             std::to_string(expected));
   }
   if (!ended) throw std::logic_error("load ends before it is measured");
   Rate rate;
   rate.cycles = end_cycle - begin_cycle;
-  rate.messages = (end_frames - begin_frames) / frames_each;
-  rate.cycles_per_message = static_cast<double>(rate.cycles) * static_cast<double>(frames_each) /
+  rate.messages = (end_frames - begin_frames) / per_way;
+  rate.cycles_per_message = static_cast<double>(rate.cycles) * static_cast<double>(per_way) /
                             static_cast<double>(end_frames - begin_frames);
   rate.cpu_seconds = end_cpu - begin_cpu;
   return rate;
@@ -314,7 +229,7 @@ Rate Rig::run(const Load& load) {
 Rig::Single Rig::single_write(uint32_t bytes, size_t offset) {
   Side& near = *sides_[0];
   Side& far = *sides_[1];
-  fill(near, offset + bytes, ++seed_);
+  fill_random(near, offset + bytes, ++seed_);
   std::memset(far.memory.get() + offset, 0, bytes);
   rest();
   ibv_sge sge{near.address() + offset, bytes, near.mr.lkey()};

@@ -37,12 +37,13 @@ struct Load {
   uint64_t measured = 0;
   uint64_t tail = 0;          ///< … and after them, so that the end of posting is not measured
   size_t stride = 0;          ///< from message to message in memory; 0: dense, multiples of 64
+  bool both_ways = false;     ///< NIC 1 does the same towards NIC 0 at the same time
 };
 
 /// What a load took.
 struct Rate {
   double cycles_per_message = 0;
-  uint64_t messages = 0;
+  uint64_t messages = 0;   ///< each way
   uint64_t cycles = 0;
   double cpu_seconds = 0;  ///< of this thread, measured part
 };
@@ -106,6 +107,7 @@ class Rig {
   Pacer pacer_;
   std::vector<std::unique_ptr<Side>> sides_;
   uint64_t seed_ = 1;
+  uint64_t data_frames_ = 0;  // frames with data that arrived anywhere
   std::vector<std::vector<uint64_t>> counters_;
 };
 
