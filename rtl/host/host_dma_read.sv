@@ -95,6 +95,7 @@ module host_dma_read #(
 
   // A burst that a client may issue.
   typedef struct packed {
+    logic off;                           // of a disabled function: not for the bus
     roci_pkg::fn_t fn;
     roci_pkg::addr_t addr;
     logic [7:0] len;
@@ -152,22 +153,21 @@ module host_dma_read #(
   } made_t;
   made_t made;
   logic [$bits(made_t)-1:0] made_bits;
-  logic issue_disabled, made_room, made_valid, make, make_last;
+  logic ar_done, made_room, made_valid, make, make_last;
   logic [BEAT_BITS-1:0] make_beat_q;
   logic [PATIENCE_BITS:0] waited_q;      // cycles that a made burst waits, stops at its top bit
 
   assign issue_burst = burst_t'(issue_bits);
-  assign issue_disabled = fn_disabled_i[issue_burst.fn];
-  assign id_take = id_valid && made_room && !waited_q[PATIENCE_BITS]
-                   && (!ar_valid_q || axi_arready_i);
+  assign ar_done = ar_q.off ? made_room : axi_arready_i;
+  assign id_take = id_valid && !waited_q[PATIENCE_BITS] && (!ar_valid_q || ar_done);
   assign issue = issue_valid && id_take;
   assign issued = burst_valid & burst_ready;
   assign issue_slot = '{client: issue_client, last: issue_burst.last, ptr: issue_burst.ptr};
 
   common_fifo #(.WIDTH($bits(made_t)), .DEPTH(MADE), .STYLE("distributed")) u_made (
     .clk_i, .rst_i,
-    .in_valid_i(issue && issue_disabled), .in_ready_o(made_room),
-    .in_i({id, BEAT_BITS'(issue_burst.len)}),
+    .in_valid_i(ar_valid_q && ar_q.off), .in_ready_o(made_room),
+    .in_i({ar_id_q, BEAT_BITS'(ar_q.len)}),
     .out_valid_o(made_valid), .out_ready_i(make && make_last), .out_o(made_bits), .usage_o()
   );
   assign made = made_t'(made_bits);
@@ -235,7 +235,7 @@ module host_dma_read #(
 
     // Once true it stays so until issued: room and IDs only come back.
     assign burst_valid[c] = split_valid && room && allowed_q;
-    assign burst[c] = '{fn: fn, addr: addr, len: len, bytes: bytes, last: last,
+    assign burst[c] = '{off: fn_disabled_i[fn], fn: fn, addr: addr, len: len, bytes: bytes, last: last,
                         ptr: PTR_BITS'(ptr)};
 
     assign kept = outstanding_q - COUNT_BITS'(returned_q[c]);
@@ -264,7 +264,7 @@ module host_dma_read #(
   end
 
   // ----------------------------------------------------------------------------------- AR and R
-  assign axi_arvalid_o = ar_valid_q;
+  assign axi_arvalid_o = ar_valid_q && !ar_q.off;
   assign axi_araddr_o = ar_q.addr;
   assign axi_arid_o = ar_id_q;
   assign axi_arlen_o = ar_q.len;
@@ -272,12 +272,12 @@ module host_dma_read #(
   assign axi_arburst_o = 2'b01;
   assign axi_aruser_o = ar_q.fn;
   assign axi_rready_o = 1'b1;
-  assign count_bytes_o = issue && !issue_disabled ? issue_burst.bytes : '0;
   assign count_error_o = r_valid_q && r_error_q && r_last_q && !r_made_q;
 
   always_ff @(posedge clk_i) begin
-    if (!ar_valid_q || axi_arready_i) begin
-      ar_valid_q <= issue && !issue_disabled;
+    count_bytes_o <= issue && !issue_burst.off && !rst_i ? issue_burst.bytes : '0;
+    if (!ar_valid_q || ar_done) begin
+      ar_valid_q <= issue;
       ar_q <= issue_burst;
       ar_id_q <= id;
     end

@@ -23,7 +23,8 @@ struct Client {
         cq(host.context, {64, nullptr, false}),
         peer_cq(pair.b.context, {64, nullptr, false}),
         qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false}),
-        peer(std::make_unique<Qp>(pair.b.pd, QpConfig{&peer_cq, &peer_cq, caps(), IBV_QPT_RC, false, false})),
+        peer(std::make_unique<Qp>(
+            pair.b.pd, QpConfig{&peer_cq, &peer_cq, caps(), IBV_QPT_RC, false, false})),
         memory(host.pd, kBytes) {
     connect(qp, peer->number(), path_to(pair.world.nic(1)));
     connect(*peer, qp.number(), path_to(pair.world.nic(0)));
