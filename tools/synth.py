@@ -95,9 +95,10 @@ def block_name(name):
     return name
 
 
-# Passes that map a module, and the primitives that its netlist then holds.
+# Passes that map a module, and the primitives that its netlist then holds. ECP5 without PFUMX and
+# L6MUX21: a mux with a selection of four inputs is one LUT4 behind a shared one, not four of its own.
 SYNTH = {"wide": "synth_xilinx -family xcup -noiopad -noclkbuf -nowidelut -uram -flatten -top",
-         "narrow": "synth_ecp5 -top"}
+         "narrow": "synth_ecp5 -nowidelut -top"}
 PRIMITIVES = {"wide": "+/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
               "narrow": "+/ecp5/cells_sim.v +/ecp5/cells_bb.v"}
 # Latches would be mapped to LD* or to LUT loops: refused while they are still visible.

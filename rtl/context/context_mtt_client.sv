@@ -11,7 +11,8 @@
 `default_nettype none
 
 module context_mtt_client #(
-  parameter int unsigned PARTS = 2 * roci_config_pkg::MTT_MISSES   // waiting for their lines
+  // waiting for their lines; in narrow as many as lines can be under way, in LUT RAM of 16 words
+  parameter int unsigned PARTS = (roci_config_pkg::IS_WIDE ? 2 : 1) * roci_config_pkg::MTT_MISSES
 ) (
   input  wire                        clk_i,
   input  wire                        rst_i,
@@ -106,7 +107,7 @@ module context_mtt_client #(
     part_done = answer;
 
     page = from_fetch ? fetched_pages_i[part.page] : look_pages_i[part.page];
-    in_page_mask = (64'd1 << part.page_shift) - 64'd1;
+    for (int unsigned b = 0; b < 64; b++) in_page_mask[b] = b < 32'(part.page_shift);
     rsp.last = part.last;
     rsp.length = part.length;
     rsp.status = (from_fetch && fetched_err_i) ? roci_pkg::XLAT_BUS_ERROR : part.status;

@@ -147,7 +147,9 @@ module context_qp_state #(
   );
 
   assign identity_in = '{fn: roci_pkg::fn_t'(ctx_i.wdata[39:32]), qpn: ctx_i.wdata[23:0]};
-  common_ram_sdp #(.WIDTH($bits(identity_t)), .DEPTH(QPS)) u_identities (
+  common_ram_sdp #(
+    .WIDTH($bits(identity_t)), .DEPTH(QPS), .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_identities (
     .clk_i,
     .we_i(identity_write), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i(identity_in),
     .re_i(stage0_free), .raddr_i(op0.qp), .rdata_o(identity_bits)

@@ -4,15 +4,19 @@
 // the receive side (wire.md 1.8: a NIC must loop such frames internally).
 //
 // Whole packets only, so that the receive side, which serves the wire between two of them, never waits
-// in the middle of one. Room for two maximum packets; full = the transmit side waits (TX may wait for
-// RX, DESIGN rule 2). A packet with a bus error goes on with `err` and is dropped there like a frame
-// with a bad FCS.
+// in the middle of one. Room for two maximum packets (narrow: one and most of the next) and at most
+// PACKETS; full = the transmit side waits (TX may wait for RX, DESIGN rule 2). A packet with a bus
+// error goes on with `err` and is dropped there like a frame with a bad FCS.
 // Neighbours: ethernet_route → here → ethernet_merge.
 `default_nettype none
 
 module ethernet_loopback #(
-  // beats; two packets of at most 4184 bytes and their ends
-  parameter int unsigned BEATS = 2 * ((4184 + roci_pkg::DATA_BYTES - 1) / roci_pkg::DATA_BYTES) + 2
+  // beats; two packets of at most 4184 bytes, in narrow less the last 22 beats of the second (a block
+  // RAM has 1024 words): it waits for the first to begin to leave
+  parameter int unsigned BEATS = roci_config_pkg::IS_WIDE
+                                 ? 2 * ((4184 + roci_pkg::DATA_BYTES - 1) / roci_pkg::DATA_BYTES) + 2
+                                 : 1024,
+  parameter int unsigned PACKETS = 16            // whole packets
 ) (
   input  wire                     clk_i,
   input  wire                     rst_i,
@@ -30,27 +34,25 @@ module ethernet_loopback #(
 
   localparam int unsigned COUNT_BITS = $clog2(BEATS + 1);
 
-  typedef struct packed {
-    roci_pkg::ethernet_fields_t ethernet;
-    roci_pkg::beat_t beat;
-  } stored_t;
-  stored_t stored_in, stored;
-  logic [$bits(stored_t)-1:0] stored_bits;
+  logic [$bits(roci_pkg::ethernet_fields_t)-1:0] ethernet_bits;
+  logic [$bits(roci_pkg::beat_t)-1:0] stored_bits;
   logic stored_valid;
   logic [COUNT_BITS-1:0] whole_q;
   logic packet_in, packet_out;
 
-  assign stored_in = '{ethernet: side_i.ethernet, beat: beat_i};
-  common_fifo #(.WIDTH($bits(stored_t)), .DEPTH(BEATS), .STYLE("block")) u_store (
+  common_packet_fifo #(
+    .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::ethernet_fields_t)),
+    .DEPTH(BEATS), .PACKETS(PACKETS), .STYLE("block")
+  ) u_store (
     .clk_i, .rst_i,
-    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(stored_in),
+    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(beat_i), .in_last_i(beat_i.last),
+    .in_side_i(side_i.ethernet),
     .out_valid_o(stored_valid), .out_ready_i(packet_ready_i && whole_q != '0),
-    .out_o(stored_bits), .usage_o()
+    .out_o(stored_bits), .out_last_o(), .out_side_o(ethernet_bits), .usage_o()
   );
-  assign stored = stored_t'(stored_bits);
   assign packet_valid_o = stored_valid && whole_q != '0;
-  assign packet_o = stored.beat;
-  assign side_o = '{loopback: 1'b1, ethernet: stored.ethernet};
+  assign packet_o = roci_pkg::beat_t'(stored_bits);
+  assign side_o = '{loopback: 1'b1, ethernet: roci_pkg::ethernet_fields_t'(ethernet_bits)};
 
   assign packet_in = beat_valid_i && beat_ready_o && beat_i.last;
   assign packet_out = packet_valid_o && packet_ready_i && packet_o.last;

@@ -16,6 +16,7 @@
 
 module ethernet_tx #(
   parameter int unsigned BUFFER_BEATS = roci_config_pkg::IS_WIDE ? 128 : 1024,  // > largest frame
+  parameter int unsigned BUFFER_PACKETS = 16,
   parameter int unsigned START_BEATS = 4,
   parameter int unsigned CAUTIOUS_FRAMES = 64
 ) (
@@ -58,18 +59,23 @@ module ethernet_tx #(
     roci_pkg::packet_side_t side;
     roci_pkg::beat_t beat;
   } stored_t;
-  stored_t stored_in, stored;
-  logic [$bits(stored_t)-1:0] stored_bits;
+  stored_t stored;
+  logic [$bits(roci_pkg::beat_t)-1:0] beat_bits;
+  logic [$bits(roci_pkg::packet_side_t)-1:0] side_bits;
   logic stored_valid, stored_ready;
   logic [USAGE_BITS-1:0] usage;
 
-  assign stored_in = '{side: side_i, beat: beat_i};
-  common_fifo #(.WIDTH($bits(stored_t)), .DEPTH(BUFFER_BEATS)) u_buffer (
+  common_packet_fifo #(
+    .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::packet_side_t)),
+    .DEPTH(BUFFER_BEATS), .PACKETS(BUFFER_PACKETS), .STYLE("block")
+  ) u_buffer (
     .clk_i, .rst_i,
-    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(stored_in),
-    .out_valid_o(stored_valid), .out_ready_i(stored_ready), .out_o(stored_bits), .usage_o(usage)
+    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(beat_i), .in_last_i(beat_i.last),
+    .in_side_i(side_i),
+    .out_valid_o(stored_valid), .out_ready_i(stored_ready), .out_o(beat_bits), .out_last_o(),
+    .out_side_o(side_bits), .usage_o(usage)
   );
-  assign stored = stored_t'(stored_bits);
+  assign stored = '{side: roci_pkg::packet_side_t'(side_bits), beat: roci_pkg::beat_t'(beat_bits)};
 
   // packets whose last beat is in the buffer
   logic [USAGE_BITS-1:0] whole_q;

@@ -65,19 +65,24 @@ module packet_icrc_insert (
     roci_pkg::packet_side_t side;
     roci_pkg::beat_t beat;
   } stored_t;
-  stored_t stored_in, stored;
-  logic [$bits(stored_t)-1:0] stored_bits;
+  stored_t stored;
+  logic [$bits(roci_pkg::beat_t)-1:0] beat_bits;
+  logic [$bits(roci_pkg::packet_side_t)-1:0] side_bits;
   logic stored_valid, stored_ready;
   logic crc_there, crc_take;
   logic [31:0] crc_front;
 
-  assign stored_in = '{side: side_i, beat: beat_i};
-  common_fifo #(.WIDTH($bits(stored_t)), .DEPTH(DEPTH), .STYLE("distributed")) u_beats (
+  common_packet_fifo #(
+    .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::packet_side_t)), .DEPTH(DEPTH),
+    .PACKETS(16), .STYLE("distributed")
+  ) u_beats (
     .clk_i, .rst_i,
-    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(stored_in),
-    .out_valid_o(stored_valid), .out_ready_i(stored_ready), .out_o(stored_bits), .usage_o()
+    .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(beat_i), .in_last_i(beat_i.last),
+    .in_side_i(side_i),
+    .out_valid_o(stored_valid), .out_ready_i(stored_ready), .out_o(beat_bits), .out_last_o(),
+    .out_side_o(side_bits), .usage_o()
   );
-  assign stored = stored_t'(stored_bits);
+  assign stored = '{side: roci_pkg::packet_side_t'(side_bits), beat: roci_pkg::beat_t'(beat_bits)};
 
   // as many as there can be last beats in front
   common_fifo #(.WIDTH(32), .DEPTH(DEPTH + HOLD), .STYLE("distributed")) u_crcs (

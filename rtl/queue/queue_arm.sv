@@ -107,7 +107,10 @@ module queue_arm #(
     valid1_q <= valid0 && !rst_i;
   end
 
-  common_ram_sdp #(.WIDTH($bits(row_t)), .DEPTH(N), .LATENCY(1), .BYPASS(1'b1)) u_rows (
+  common_ram_sdp #(
+    .WIDTH($bits(row_t)), .DEPTH(N), .LATENCY(1), .BYPASS(1'b1),
+    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_rows (
     .clk_i,
     .we_i(valid1_q && stage1_q.op != OP_READ), .waddr_i(stage1_q.object), .wdata_i(row_next),
     .re_i(1'b1), .raddr_i(stage0.object), .rdata_o(row_bits)

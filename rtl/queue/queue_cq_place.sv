@@ -122,7 +122,10 @@ module queue_cq_place (
   logic full, placed, overflows;
   logic is_row, dynamic_write, doorbell, clear;
 
-  common_ram_sdp #(.WIDTH($bits(ring_t)), .DEPTH(CQS), .LATENCY(1)) u_ring (
+  common_ram_sdp #(
+    .WIDTH($bits(ring_t)), .DEPTH(CQS), .LATENCY(1),
+    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_ring (
     .clk_i, .we_i(is_row && row_ring_i), .waddr_i(cq1_q), .wdata_i(ring_next),
     .re_i(1'b1), .raddr_i(cq0), .rdata_o(ring_bits)
   );
@@ -132,7 +135,10 @@ module queue_cq_place (
     .re_i(1'b1), .raddr_i(cq0), .rdata_o(owner_bits)
   );
 
-  common_ram_sdp #(.WIDTH($bits(dynamic_t)), .DEPTH(CQS), .LATENCY(1)) u_dynamic (
+  common_ram_sdp #(
+    .WIDTH($bits(dynamic_t)), .DEPTH(CQS), .LATENCY(1),
+    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_dynamic (
     .clk_i, .we_i(dynamic_write), .waddr_i(cq1_q), .wdata_i(dynamic_next),
     .re_i(1'b1), .raddr_i(cq0), .rdata_o(dynamic_bits)
   );
@@ -141,7 +147,10 @@ module queue_cq_place (
                                          || doorbell_i.kind == roci_pkg::DOORBELL_CQ_ARM);
   assign clear = row_state_q == ROW_CLEAR && !doorbell;
 
-  common_ram_sdp #(.WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1)) u_consumed (
+  common_ram_sdp #(
+    .WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1),
+    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_consumed (
     .clk_i, .we_i(doorbell || clear),
     .waddr_i(doorbell ? roci_pkg::cq_t'(doorbell_i.object_index) : row_cq_i),
     .wdata_i(doorbell ? index_t'(doorbell_i.index) : '0),

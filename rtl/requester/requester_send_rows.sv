@@ -160,7 +160,9 @@ module requester_send_rows (
     .re_i(1'b1), .raddr_i(read_qp), .rdata_o(row)
   );
 
-  common_ram_cleared #(.WIDTH($bits(epoch_row_t)), .DEPTH(QPS)) u_epochs (
+  common_ram_cleared #(
+    .WIDTH($bits(epoch_row_t)), .DEPTH(QPS), .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+  ) u_epochs (
     .clk_i, .rst_i, .ready_o(epoch_ready),
     .we_i(epoch_i.valid && epoch_ready), .waddr_i(epoch_i.qp),
     .wdata_i({epoch_i.epoch, epoch_i.point}),
