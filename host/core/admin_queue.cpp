@@ -216,15 +216,24 @@ void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
     }
     somebody_reads_ = true;
     lock.unlock();
+    csr::AdminStatus status{};
     if (poll < POLLS) {
       transport_.idle();
     } else {
       transport_.wait(VECTOR, WAIT);
       waited += WAIT;
+      status = read_status(transport_);
     }
     lock.lock();
     somebody_reads_ = false;
     changed_.notify_all();
+    if (status.get<csr::AdminStatus::state>() == AdminState::ERROR) {
+      collect();
+      if (slot.done) return;
+      // Its buffers stay taken, as above.
+      fail(EIO, "%s: the admin queue stopped (%s); only closing the device helps",
+           to_string(opcode), to_string(status.get<csr::AdminStatus::error>()));
+    }
   }
 }
 
