@@ -139,7 +139,7 @@ void Cq::resize(unsigned entries) {
   ring_ = buffer_.data();
   ring_mask_ = mask;
   ring_log2_ = log2;
-  if (consumed_ != reported_) report_consumed();
+  report_consumed();
   lock_.unlock();
 }
 

@@ -247,6 +247,7 @@ Cq* CompChannel::get() {
   }
   const auto cq = queue_.pop([](Cq* taken) { taken->count_completion_event(); });
   if (!cq) return nullptr;
+  (*cq)->take_event();  // it cannot be destroyed before the event is acknowledged
   return *cq;
 }
 

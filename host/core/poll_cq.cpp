@@ -74,7 +74,11 @@ inline bool Cq::take(Completion& completion) noexcept {
     if (!valid(consumed_)) [[unlikely]] return dead_ && take_flushed(completion);
     completion.cqe.load(ring_ + (consumed_ & ring_mask_) * sizeof(Cqe));
     ++consumed_;
-    if (consumed_ - reported_ > ring_mask_ / 4) [[unlikely]] report_consumed();
+    // signed: arm() may have reported ahead
+    if (static_cast<int32_t>(consumed_ - reported_) > static_cast<int32_t>(ring_mask_ / 4))
+      [[unlikely]] {
+      report_consumed();
+    }
     const uint32_t qpn = completion.cqe.get<Cqe::qpn>();
     if (qpn != last_qpn_) [[unlikely]] {
       Qp* qp = context_.device().find_qp(qpn);
@@ -153,12 +157,12 @@ int Cq::next_poll() noexcept {
 
 void Cq::end_poll() noexcept { lock_.unlock(); }
 
-void Cq::ring_consumed(hwif::DoorbellKind kind, bool solicited_only) noexcept {
-  reported_ = consumed_;
+void Cq::ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_only) noexcept {
+  reported_ = index;
   hwif::Doorbell doorbell = hwif::Doorbell::from_word(doorbell_base_);
   doorbell.set<hwif::Doorbell::kind>(kind);
   doorbell.set<hwif::Doorbell::solicited_only>(solicited_only);
-  doorbell.set<hwif::Doorbell::index>(consumed_ & ((1u << hwif::CQ_INDEX_BITS) - 1));
+  doorbell.set<hwif::Doorbell::index>(index & ((1u << hwif::CQ_INDEX_BITS) - 1));
   if (doorbell_ != nullptr) {
     *doorbell_ = doorbell.to_word();
   } else if (!dead_) {
@@ -167,13 +171,31 @@ void Cq::ring_consumed(hwif::DoorbellKind kind, bool solicited_only) noexcept {
   }
 }
 
-void Cq::report_consumed() noexcept { ring_consumed(hwif::DoorbellKind::CQ_CONSUMED, false); }
+void Cq::report_consumed() noexcept {
+  if (static_cast<int32_t>(consumed_ - reported_) > 0) {
+    ring_consumed(hwif::DoorbellKind::CQ_CONSUMED, consumed_, false);
+  }
+}
+
+// Programs that get an event, arm and only then poll (ib_send_lat -e) must not get a second event for
+// what they will find, nor lose one for what comes between an empty poll and arming. So the entries
+// that are there when an event is taken are its own, and arming starts behind them. The device takes
+// that for consumed: never more than a quarter of the ring, whose half is beyond what was asked for.
+void Cq::take_event() noexcept {
+  lock_.lock();
+  if (static_cast<int32_t>(consumed_ - announced_) > 0) announced_ = consumed_;
+  while (announced_ - consumed_ <= ring_mask_ / 4 && valid(announced_)) ++announced_;
+  lock_.unlock();
+}
 
 void Cq::arm(bool solicited_only) noexcept {
   lock_.lock();
   armed_.store(true);
   const bool dead = dead_;
-  if (!dead) ring_consumed(hwif::DoorbellKind::CQ_ARM, solicited_only);
+  if (!dead) {
+    const bool ahead = static_cast<int32_t>(announced_ - consumed_) > 0;
+    ring_consumed(hwif::DoorbellKind::CQ_ARM, ahead ? announced_ : consumed_, solicited_only);
+  }
   lock_.unlock();
   // Nobody else will: whoever waits has to see the flushed ones.
   if (dead && armed_.exchange(false) && channel_ != nullptr) channel_->push(*this);

@@ -130,6 +130,37 @@ TEST_CASE("arming: one event, also for what is there already") {
   CHECK(loop.cq->completion_events() == 2);
 }
 
+TEST_CASE("arming between an event and polling: no second event for the same completions") {
+  Loop loop;
+  const int fd = loop.own_channel->fd();
+  loop.cq->arm(false);
+  unsigned events = 0;
+  for (unsigned round = 0; round < 200; ++round) {  // many laps
+    loop.complete(2);
+    loop.host.device->poll_events();
+    REQUIRE(loop.own_channel->get() == loop.cq.get());
+    ++events;
+    loop.cq->arm(false);  // as ib_send_lat -e does, before it polls
+    loop.nic.step(10);
+    loop.host.device->poll_events();
+    REQUIRE_FALSE(readable(fd));
+    ibv_wc wc[3];
+    REQUIRE(loop.cq->poll(3, wc) == 2);
+    REQUIRE(loop.cq->poll(3, wc) == 0);
+  }
+  CHECK(loop.cq->completion_events() == events);
+  // what comes between an empty poll and arming is not lost
+  loop.complete(1);
+  loop.host.device->poll_events();
+  REQUIRE(loop.own_channel->get() == loop.cq.get());
+  loop.drain();
+  loop.complete(1);
+  loop.cq->arm(false);
+  loop.nic.step(10);
+  loop.host.device->poll_events();
+  CHECK(readable(fd));
+}
+
 TEST_CASE("arming for solicited completions") {
   Loop loop;
   Buffer buffer(4096);

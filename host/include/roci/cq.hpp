@@ -70,6 +70,8 @@ class Cq {
   // For events.
   void deliver_completion_event();
   void count_completion_event() noexcept { completion_events_.fetch_add(1); }
+  /// A program takes an event of this queue: it will poll what is there now.
+  void take_event() noexcept;
   void count_async_event() noexcept { async_events_.fetch_add(1); }
   /// Events that programs got and have to acknowledge.
   uint32_t completion_events() const noexcept { return completion_events_.load(); }
@@ -92,7 +94,7 @@ class Cq {
   bool valid(uint32_t index) const noexcept;
   bool take(Completion& completion) noexcept;
   [[gnu::noinline]] bool take_flushed(Completion& completion) noexcept;
-  void ring_consumed(hwif::DoorbellKind kind, bool solicited_only) noexcept;
+  void ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_only) noexcept;
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;
   void fill_in(const Completion& completion, ibv_wc& wc) const noexcept;
@@ -106,6 +108,7 @@ class Cq {
   // Free running; the low 24 bits are the index of the interface.
   uint32_t consumed_ = 0;
   uint32_t reported_ = 0;
+  uint32_t announced_ = 0;  // entries below it belong to an event that a program took
   uint32_t last_qpn_ = ~0u;
   Qp* last_qp_ = nullptr;
   bool idles_ = false;
