@@ -26,6 +26,8 @@ class AdminQueue {
   /// @param timeout  how long an answer may take before the device counts as failed
   /// @throws Error(EIO) if the queue does not get enabled
   AdminQueue(Transport& transport, DmaArena& arena, std::chrono::milliseconds timeout);
+  AdminQueue(const AdminQueue&) = delete;
+  AdminQueue& operator=(const AdminQueue&) = delete;
   /// Disables the queue by a function reset, if the device is still there.
   ~AdminQueue();
 

@@ -60,7 +60,7 @@ Cq::~Cq() {
   } catch (const Error& error) {
     log(LogLevel::WARN, "destroying CQ 0x%x: %s", number_, error.what());
     // The device may go on writing: the ring has to stay.
-    new DmaBuffer(std::move(buffer_));
+    buffer_.abandon();
     context_.device().remove_cq(number_);
     if (channel_ != nullptr) channel_->remove(*this);
     context_.remove_events(this, nullptr);

@@ -55,7 +55,7 @@ DeviceOptions DeviceOptions::from_environment() {
 
 std::shared_ptr<Device> Device::open(std::unique_ptr<Transport> transport, DeviceOptions options) {
   // No make_shared: the constructor is private.
-  const std::shared_ptr<Device> device(new Device(std::move(transport), options));
+  std::shared_ptr<Device> device(new Device(std::move(transport), options));
   device->check_identity();
   device->arena_ = std::make_unique<DmaArena>(*device->transport_);
   device->dma_map_ = std::make_unique<DmaMap>(*device->transport_, options.dma);

@@ -86,8 +86,8 @@ Qp::~Qp() {
   } catch (const Error& error) {
     log(LogLevel::WARN, "destroying QP 0x%x: %s", number_, error.what());
     // The device may go on reading: the rings have to stay.
-    new DmaBuffer(std::move(sq_buffer_));
-    new DmaBuffer(std::move(rq_buffer_));
+    sq_buffer_.abandon();
+    rq_buffer_.abandon();
     pd_.device().remove_qp(number_);
     config_.send_cq->detach(*this);
     config_.recv_cq->detach(*this);

@@ -27,6 +27,8 @@ class InprocTransport final : public Transport, private InprocMemory {
     function_ = *function;
   }
 
+  InprocTransport(const InprocTransport&) = delete;
+  InprocTransport& operator=(const InprocTransport&) = delete;
   ~InprocTransport() override {
     const std::lock_guard lock(nic_.mutex());
     nic_.detach(function_);

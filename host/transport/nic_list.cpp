@@ -104,7 +104,7 @@ std::vector<NicInfo> list_simulated_nics(const std::string& directory, const std
     const std::string name = format("roci%u", number);
     if (!selected(filter, name)) continue;
     try {
-      NicInfo nic = query_simulated_nic(directory + "/" + name + ".sock");
+      NicInfo nic = query_simulated_nic(format("%s/%s.sock", directory.c_str(), name.c_str()));
       nic.name = name;
       nic.number = number;
       nics.push_back(std::move(nic));

@@ -26,6 +26,8 @@ vfio_user::Message negotiate(int socket, const char* role);
 class SimulatorTransport final : public Transport {
  public:
   SimulatorTransport(const std::string& path, SimulatorOptions options);
+  SimulatorTransport(const SimulatorTransport&) = delete;
+  SimulatorTransport& operator=(const SimulatorTransport&) = delete;
   ~SimulatorTransport() override;
 
   uint64_t bar_read(uint32_t offset) override;

@@ -35,6 +35,6 @@ struct CaptureError : std::runtime_error {
 std::vector<CapturedFrame> read_capture(const std::string& path);
 
 /// Same from memory; `name` appears in error texts.
-std::vector<CapturedFrame> parse_capture(std::span<const uint8_t> file, const std::string& name);
+std::vector<CapturedFrame> parse_capture(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace roci::sim

@@ -43,6 +43,7 @@ class FlatDma : public DmaTarget {
   FlatDma() = default;
   FlatDma(const FlatDma&) = delete;
   FlatDma& operator=(const FlatDma&) = delete;
+  ~FlatDma() override = default;
 
   /// Zeroed memory at a 4 KB boundary, mapped at its own virtual address, at least `bytes` and a
   /// multiple of 4 KB long; mapped until unmap(), owned until this object dies.

@@ -77,6 +77,7 @@ class World {
   explicit World(const WorldConfig& config);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
+  ~World() = default;
 
   unsigned size() const { return static_cast<unsigned>(nics_.size()); }
   WorldNic& nic(unsigned index) { return *nics_.at(index); }

@@ -34,12 +34,16 @@ std::vector<std::string> merged(const Environment& environment) {
     const auto same = [&](const auto& entry) { return entry.first == name; };
     if (std::none_of(environment.begin(), environment.end(), same)) out.push_back(text);
   }
-  for (const auto& [name, value] : environment) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) {
+    std::string& entry = out.emplace_back(name);
+    entry.append("=").append(value);
+  }
   return out;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (auto& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;

@@ -37,6 +37,8 @@ class SocketFile {
   /// @throws Error  EADDRINUSE: somebody listens there; EEXIST: it is no socket; or what the kernel
   ///         says
   SocketFile(const std::string& folder, const std::string& name, const Notice& notice);
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
   SocketFile(SocketFile&&) = default;
   SocketFile& operator=(SocketFile&&) = delete;
   /// Removes the file, unless somebody put another one in its place.

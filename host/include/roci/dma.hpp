@@ -21,6 +21,8 @@ class DmaArena;
 class DmaBuffer {
  public:
   DmaBuffer() = default;
+  DmaBuffer(const DmaBuffer&) = delete;
+  DmaBuffer& operator=(const DmaBuffer&) = delete;
   DmaBuffer(DmaBuffer&& other) noexcept;
   DmaBuffer& operator=(DmaBuffer&& other) noexcept;
   ~DmaBuffer() { reset(); }
@@ -33,6 +35,11 @@ class DmaBuffer {
   size_t size() const noexcept { return size_; }
   /// Gives the memory back.
   void reset() noexcept;
+  /// Never gives the memory back: the device may go on using it.
+  void abandon() noexcept {
+    arena_ = nullptr;
+    reset();
+  }
 
  private:
   friend class DmaArena;
@@ -47,6 +54,8 @@ class DmaBuffer {
 class DmaArena {
  public:
   explicit DmaArena(Transport& transport) : transport_(transport) {}
+  DmaArena(const DmaArena&) = delete;
+  DmaArena& operator=(const DmaArena&) = delete;
   ~DmaArena();
 
   /// Zeroed memory.
@@ -103,12 +112,16 @@ class DmaMap {
 
   /// @param seed  of the order in SCATTER
   DmaMap(Transport& transport, DmaPolicy policy, uint64_t seed = 1);
+  DmaMap(const DmaMap&) = delete;
+  DmaMap& operator=(const DmaMap&) = delete;
   ~DmaMap();
 
   /// What one region holds; move-only, gives it back.
   class Hold {
    public:
     Hold() = default;
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
     Hold(Hold&& other) noexcept : map_(std::exchange(other.map_, nullptr)),
                                   pieces_(std::move(other.pieces_)),
                                   extents_(std::move(other.extents_)) {}

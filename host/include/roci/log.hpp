@@ -12,9 +12,9 @@ namespace roci {
 enum class LogLevel : uint8_t { NONE, WARN, INFO, DEBUG };
 
 /// Whether lines of this level are printed.
-bool log_enabled(LogLevel level) noexcept;
+bool log_enabled(LogLevel wanted) noexcept;
 
 /// Prints one line, made by printf rules, with one write; no newline in `format`. Keeps errno.
-void log(LogLevel level, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+void log(LogLevel wanted, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
 
 }  // namespace roci
