@@ -38,7 +38,11 @@ struct Question {
   bool quantum_over;
 };
 
-Verdict rules(const Question& q) {
+// Which counter a STALL moves.
+enum Why { kNoReason, kForWindow, kForRead, kForFence };
+
+Verdict rules(const Question& q, Why& why) {
+  why = kNoReason;
   const auto& w = q.look.wqe;
   const auto state = static_cast<State>(q.look.state);
   const auto kind = static_cast<unsigned>(w.kind);
@@ -53,7 +57,10 @@ Verdict rules(const Question& q) {
   if (state == kRtr || q.look.waiting) return kStall;
   if (state == kSqd && distance(first, q.row.max_psn) >= 0) return kStall;
   if (q.quantum_over) return kYield;
-  if (!record || (w.fence && reads != 0)) return kStall;
+  if (!record || (w.fence && reads != 0)) {
+    why = record ? kForFence : kForWindow;
+    return kStall;
+  }
   const bool fine = w.vendor_status == 0 && (q.look.ctx.qp_type == 0 || nop);
   if (nop && fine) return kNopRecord;
   if (q.look.stop_valid && distance(q.psn, q.look.stop_psn) >= 0) return kStall;
@@ -63,9 +70,14 @@ Verdict rules(const Question& q) {
   const auto from_acked = distance(q.psn, q.look.acked_psn);
   if ((from_acked >= 0 || from_acked == kHalf) &&
       ((last - q.look.acked_psn) & kPsnMask) >= 0x800000) {
+    why = kForWindow;
     return kStall;
   }
-  if (read) return reads < q.look.ctx.max_rd_atomic ? kSendPacket : kStall;
+  if (read && reads < q.look.ctx.max_rd_atomic) return kSendPacket;
+  if (read) {
+    why = kForRead;
+    return kStall;
+  }
   const std::uint32_t base = distance(q.look.acked_psn, q.row.read_end_psn) > 0
                                  ? q.look.acked_psn : q.row.read_end_psn;
   // no packet in the window is larger than this
@@ -75,7 +87,9 @@ Verdict rules(const Question& q) {
   const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / size);
   const auto out = distance(q.psn, base);
   if (out < 0 && out != kHalf) return kSendPacket;
-  return static_cast<std::uint64_t>(out & kPsnMask) < cap ? kSendPacket : kStall;
+  if (static_cast<std::uint64_t>(out & kPsnMask) < cap) return kSendPacket;
+  why = kForWindow;
+  return kStall;
 }
 
 Question ask(Random& random) {
@@ -129,6 +143,7 @@ TEST_CASE("every verdict by the rules") {
   Random random;
   Dut<DUT_CLASS> dut;
   std::array<std::size_t, 9> seen{};
+  std::array<std::size_t, 4> reasons{};
   for (std::size_t n = 0; n < scaled(200000); ++n) {
     const Question q = ask(random);
     q.look.pack(dut->look_i);
@@ -139,11 +154,17 @@ TEST_CASE("every verdict by the rules") {
     dut->window_log2_i = static_cast<CData>(q.window_log2);
     dut->quantum_over_i = q.quantum_over;
     dut.tick();
-    const auto verdict = rules(q);
+    Why why = kNoReason;
+    const auto verdict = rules(q, why);
     if (dut->verdict_o != verdict) {
       CAPTURE(q.look.to_string(), q.row.to_string(), q.passed, q.psn, q.window_log2);
       REQUIRE(dut->verdict_o == verdict);
     }
+    const auto stall = roci::sv::roci_count_pkg::stall_counters_t::unpack(dut->stall_o);
+    REQUIRE(stall.tx_stall_window == (why == kForWindow));
+    REQUIRE(stall.tx_stall_read == (why == kForRead));
+    REQUIRE(stall.tx_stall_fence == (why == kForFence));
+    ++reasons[why];
     ++seen[verdict];
     if (verdict == kLocalError) {
       REQUIRE(dut->vendor_status_o == (q.look.wqe.vendor_status ? q.look.wqe.vendor_status : 1));
@@ -161,4 +182,5 @@ TEST_CASE("every verdict by the rules") {
     }
   }
   for (const auto count : seen) CHECK(count > 100);
+  for (const auto count : reasons) CHECK(count > 100);
 }
