@@ -48,7 +48,7 @@ def pingpong(nicsim):
         exchange(served, "-r", "3", "-s", "1", "-c")
         for mtu in (256, 512, 1024, 2048, 4096):
             exchange(served, "-m", mtu, "-s", 2 * mtu + 1, "-c", iterations=4)
-        for size in (1, 63, 64, 4095, 4096, 4097):
+        for size in (63, 4096):
             exchange(served, "-m", 4096, "-s", size, "-c", iterations=4)
 
 
@@ -84,9 +84,8 @@ def bandwidth(nicsim):
     """perftest: what counts bytes."""
     with nicsim.serve() as served:
         for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
-            perftest(served, program, "-n", 20)
-            perftest(served, program, "-n", 20, "-s", 64, "-q", 3)
-            perftest(served, program, "-n", 10, "-b", "-s", 5000)
+            perftest(served, program, "-n", 8)
+            perftest(served, program, "-n", 12, "-b", "-s", 2000, "-q", 3)
             perftest(served, program, "-n", 10, "-s", 1000, "--use_old_post_send")
         perftest(served, "ib_write_bw", "-n", 64, "-s", 64, "-l", 8)
         perftest(served, "ib_send_bw", "-n", 20, "-s", 64, "-e")
@@ -108,8 +107,8 @@ def lossy(nicsim):
                              (["--reorder", "0.05"], "reordered"),
                              (["--corrupt", "3%"], "corrupted")):
         result = nicsim.pair([*options, "--seed", "7"],
-                             [*PINGPONG, "-c", "-n", "25", "-s", "5000"])
-        check(result.out.count("25 iters in") == 2, options, result)
+                             [*PINGPONG, "-c", "-n", "15", "-s", "5000"])
+        check(result.out.count("15 iters in") == 2, options, result)
         check("invalid data" not in result.out, options, result)
         counters = result.report["links"]
         check(sum(link[counter] for link in counters) > 0, options, counters)
