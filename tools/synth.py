@@ -105,6 +105,11 @@ PRIMITIVES = {"wide": "+/xilinx/cells_sim.v +/xilinx/cells_xtra.v",
 NO_LATCH = "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 
 
+# What the whole chip may take, of which device.
+LIMITS = {"wide": {"lut": 80000}, "narrow": {"lut4": 83640, "ebr": 180}}
+DEVICE = {"wide": "first limit", "narrow": "ECP5-85F"}
+
+
 class Failed(Exception):
     """Synthesis refused the design; the text is for the user."""
 
@@ -117,7 +122,7 @@ def run(what, passes, log):
     lines = text.strip().split("\n")
     errors = [i for i, l in enumerate(lines) if re.search(r"Warning: |error: |ERROR", l)]
     first = max(errors[0] - 1 if errors else 0, len(lines) - 60)
-    raise Failed("\n".join([f"{what} failed, log {log}", *lines[first:]]))
+    raise Failed("\n".join([f"{what}, log {log}", *lines[first:]]))
 
 
 def front(top, config, args, out, options):
@@ -251,7 +256,7 @@ def synthesise(top, config, args):
         result = count(counts[top], config)
         depth, paths = lutdepth.measure(f"{out}.netlist.json", None, args.paths)
     except Failed as failed:
-        return 1, f"synth {top} ({config}): {failed}"
+        return 1, f"synth {top} ({config}) failed: {failed}"
     except lutdepth.Loop as loop:
         return 1, f"synth {top} ({config}): {loop}"
     result["lut_depth"] = depth
@@ -288,6 +293,10 @@ def table(top, config, result, target):
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join([row[0].ljust(widths[0])] +
                        [c.rjust(w) for c, w in zip(row[1:], widths[1:])]) for row in rows]
+    if top == "roci_top" and config in LIMITS:
+        over = [f"{name} {result[name]:g} of {limit}" for name, limit in LIMITS[config].items()
+                if result[name] > limit]
+        lines.append(f"{DEVICE[config]}: {'too big: ' + ', '.join(over) if over else 'fits'}")
     lines.append(f"LUT levels: {result['lut_depth']}; deepest ends:")
     lines += [f"  {path}" for path in result["deepest"]]
     lines.append(f"{result['seconds']} s, {target}")
