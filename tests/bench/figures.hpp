@@ -25,6 +25,8 @@ struct Figure {
   /// What it shall reach in the end, and at least now; nothing: only reported.
   std::optional<double> goal;
   std::optional<double> first_slice;
+  /// What it has reached and --check does not let go again; nothing: not asserted.
+  std::optional<double> held = std::nullopt;
 };
 
 /// All figures in the order of the table.
@@ -51,9 +53,8 @@ struct Options {
 /// Says on stderr what is going on.
 void progress(const std::string& text);
 
-/// What is measured stands at least where the first slice has to be.
-/// @param margin  fraction by which it may miss that
-bool reaches(const Figure& figure, double value, double margin = 0);
+/// The value is at least as good as a target; no target is always reached.
+bool reaches(const Figure& figure, double value, const std::optional<double>& target);
 
 /// The table. @return whether all that have a first-slice target reach it
 bool print_table(std::ostream& out, const Results& results);

@@ -93,7 +93,11 @@ Rig::Rig(sim::ChipConfig chip, const Options& options, size_t bytes)
   });
 }
 
-Rig::~Rig() = default;
+Rig::~Rig() {
+  if (sides_.size() != 2) return;
+  pacer_.set_step(256);
+  pacer_.together([this] { sides_[0]->qps.clear(); }, [this] { sides_[1]->qps.clear(); });
+}
 
 void Rig::connect(Side& side, unsigned from, unsigned to, unsigned peer) {
   const uint64_t mac = world_.nic(peer).mac();
@@ -121,6 +125,7 @@ void Rig::connect(Side& side, unsigned from, unsigned to, unsigned peer) {
     attr.rnr_retry = 7;
     side.qps[i]->modify(attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                                   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    if (i % 128 == 127 && peer == 1) progress(std::to_string(i + 1) + " connected");
   }
 }
 
