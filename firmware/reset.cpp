@@ -78,6 +78,7 @@ bool next_kind(Function& f, Kind from) {
   for (unsigned kind = from; kind < KINDS; ++kind) {
     if (f.counts[kind] == 0) continue;
     f.reset_kind = static_cast<Kind>(kind);
+    f.reset_left = f.counts[kind];
     return true;
   }
   return false;
@@ -91,6 +92,7 @@ bool walk(Function& f, unsigned fn, bool frees) {
       f.reset_index = static_cast<uint16_t>(f.reset_index + 32);
     } else {
       if (owned(f.reset_kind, f.reset_index, fn)) {
+        --f.reset_left;
         if (frees) {
           release(f.reset_kind, f.reset_index);
         } else {
@@ -99,7 +101,7 @@ bool walk(Function& f, unsigned fn, bool frees) {
       }
       ++f.reset_index;
     }
-    if (f.reset_index == sizes[f.reset_kind] || (frees && f.counts[f.reset_kind] == 0)) {
+    if (f.reset_index == sizes[f.reset_kind] || f.reset_left == 0) {
       if (!next_kind(f, static_cast<Kind>(f.reset_kind + 1))) f.reset_kind = KINDS;
       return f.reset_kind == KINDS;
     }

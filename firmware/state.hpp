@@ -84,6 +84,7 @@ struct Function {
   Reset reset;
   Kind reset_kind;
   uint16_t reset_index;
+  uint16_t reset_left;             // objects of reset_kind that the walk has not met yet
   uint32_t reset_fence;
 };
 

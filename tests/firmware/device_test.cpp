@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // Boot; what is checked for every command; NOP, QUERY_DEVICE, functions, protection domains.
+#include <functional>
+#include <map>
+
 #include "guid.hpp"
 #include "rig.hpp"
 
@@ -289,4 +292,121 @@ TEST_CASE("outputs of several functions do not meet") {
     using Q = hwif::QueryDeviceOutput;
     REQUIRE(rig.output<Q>(fn).get<Q::privileged>() == (fn == 0));
   }
+}
+
+namespace {
+
+/// A command that names an object of one kind, in its object field or in a parameter.
+struct Naming {
+  const char* name;
+  fw::Kind kind;
+  AdminField field;
+  std::function<Command(std::uint32_t)> make;
+};
+
+std::vector<Naming> naming_commands(Rig& rig, const Objects& own) {
+  std::vector<Naming> out;
+  const auto add = [&](const char* name, fw::Kind kind, std::function<Command(std::uint32_t)> make,
+                       AdminField field = AdminField::OBJECT) {
+    out.push_back({name, kind, field, std::move(make)});
+  };
+  add("DESTROY_PD", fw::KIND_PD, [&](auto n) { return rig.command<admin::DestroyPd>(n); });
+  add("CREATE_MR", fw::KIND_PD,
+      [&](auto n) { return rig.command<admin::CreateMr>(n, Rig::mr_params()); });
+  add("CREATE_SRQ", fw::KIND_PD,
+      [&](auto n) { return rig.command<admin::CreateSrq>(n, Rig::srq_params()); });
+  add("CREATE_QP", fw::KIND_PD, [&rig, own](auto n) {
+    return rig.command<admin::CreateQp>(n, Rig::qp_params(own.cq, own.cq2));
+  });
+  add("CREATE_QP, send CQ", fw::KIND_CQ, [&rig, own](auto n) {
+    return rig.command<admin::CreateQp>(own.pd, Rig::qp_params(n, own.cq2));
+  }, AdminField::SEND_CQN);
+  add("CREATE_QP, receive CQ", fw::KIND_CQ, [&rig, own](auto n) {
+    return rig.command<admin::CreateQp>(own.pd, Rig::qp_params(own.cq2, n));
+  }, AdminField::RECV_CQN);
+  add("CREATE_QP, SRQ", fw::KIND_SRQ, [&rig, own](auto n) {
+    auto p = Rig::qp_params(own.cq, own.cq2);
+    p.template set<hwif::CreateQpParams::has_srq>(true);
+    p.template set<hwif::CreateQpParams::srqn>(n);
+    p.template set<hwif::CreateQpParams::rq_ring_address>(0);
+    return rig.command<admin::CreateQp>(own.pd, p);
+  }, AdminField::SRQN);
+  add("CREATE_CQ", fw::KIND_EQ,
+      [&](auto n) { return rig.command<admin::CreateCq>(0, Rig::cq_params(n)); }, AdminField::EQN);
+  add("DESTROY_EQ", fw::KIND_EQ, [&](auto n) { return rig.command<admin::DestroyEq>(n); });
+  add("DESTROY_CQ", fw::KIND_CQ, [&](auto n) { return rig.command<admin::DestroyCq>(n); });
+  add("QUERY_CQ", fw::KIND_CQ, [&](auto n) { return rig.command<admin::QueryCq>(n); });
+  add("DESTROY_SRQ", fw::KIND_SRQ, [&](auto n) { return rig.command<admin::DestroySrq>(n); });
+  add("QUERY_SRQ", fw::KIND_SRQ, [&](auto n) { return rig.command<admin::QuerySrq>(n); });
+  add("DESTROY_MR", fw::KIND_MR, [&](auto n) { return rig.command<admin::DestroyMr>(n); });
+  add("QUERY_MR", fw::KIND_MR, [&](auto n) { return rig.command<admin::QueryMr>(n); });
+  add("REREG_MR", fw::KIND_MR, [&](auto n) { return rig.command<admin::ReregMr>(n); });
+  add("DESTROY_QP", fw::KIND_QP, [&](auto n) { return rig.command<admin::DestroyQp>(n); });
+  add("QUERY_QP", fw::KIND_QP, [&](auto n) { return rig.command<admin::QueryQp>(n); });
+  add("MODIFY_QP", fw::KIND_QP,
+      [&](auto n) { return rig.modify_command(n, MASK_STATE, Rig::attributes()); });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("objects of another function, of nobody, and dying ones are not found") {
+  Rig rig;
+  const Objects theirs = Objects::make(rig, 1), own = Objects::make(rig, 2);
+  const auto srq = rig.make<admin::CreateSrq>(1, theirs.pd, Rig::srq_params());
+  const auto mr = rig.make<admin::CreateMr>(1, theirs.pd, Rig::mr_params());
+  std::map<fw::Kind, std::vector<std::uint32_t>> bad;
+  bad[fw::KIND_PD] = {theirs.pd, fw::PDS - 1, fw::PDS, 0xffffffff};
+  bad[fw::KIND_EQ] = {theirs.eq, fw::EQS - 1, fw::EQS, 0xffffff};
+  bad[fw::KIND_CQ] = {theirs.cq, fw::CQS - 1, fw::CQS, 0xffffff};
+  bad[fw::KIND_SRQ] = {srq, fw::SRQS - 1, fw::SRQS, 0xffffff};
+  bad[fw::KIND_MR] = {mr, 0, fw::MRS - 1, fw::MRS, 0xffffffff};
+  bad[fw::KIND_QP] = {theirs.qp, own.qp + fw::QPS, own.qp - fw::QPS, 0, 0xffffffff};
+  for (const Naming& n : naming_commands(rig, own)) {
+    for (const std::uint32_t object : bad.at(n.kind)) {
+      INFO(n.name << " of " << object);
+      const auto writes = rig.hw.context_writes;
+      const Answer answer = rig.run(2, n.make(object));
+      CHECK(answer.status == AdminStatus::NOT_FOUND);
+      CHECK(answer.field == n.field);
+      CHECK(rig.hw.context_writes == writes);
+    }
+  }
+
+  // while its DESTROY, or the way of a queue pair to RESET, has not ended
+  rig.hw.fences_hang = true;
+  const auto dying = [&](fw::Kind kind, const Command& last, std::uint32_t object,
+                         AdminStatus status) {
+    const auto id = last.command.get<hwif::AdminCommand::command_id>();
+    rig.hw.post(1, last);
+    rig.steps(20);
+    for (const Naming& n : naming_commands(rig, theirs)) {
+      if (n.kind != kind) continue;
+      INFO(n.name << " while it is dying");
+      const Answer answer = rig.run(1, n.make(object));
+      CHECK(answer.status == status);
+      CHECK(answer.field == n.field);
+    }
+    rig.hw.fences_hang = false;
+    Answer answer{};
+    std::uint16_t got = 0;
+    for (unsigned n = 0; !rig.take(1, answer, &got); ++n) {
+      REQUIRE(n < 200);
+      rig.step();
+    }
+    CHECK(got == id);
+    CHECK(answer.ok());
+    rig.hw.fences_hang = true;
+  };
+  bring(rig, 1, theirs.qp, QpState::INIT);
+  hwif::QpAttributes reset{};
+  dying(fw::KIND_QP, rig.modify_command(theirs.qp, MASK_STATE, reset), theirs.qp, AdminStatus::BUSY);
+  dying(fw::KIND_MR, rig.command<admin::DestroyMr>(mr), mr, AdminStatus::NOT_FOUND);
+  dying(fw::KIND_SRQ, rig.command<admin::DestroySrq>(srq), srq, AdminStatus::NOT_FOUND);
+  dying(fw::KIND_QP, rig.command<admin::DestroyQp>(theirs.qp), theirs.qp, AdminStatus::NOT_FOUND);
+  dying(fw::KIND_CQ, rig.command<admin::DestroyCq>(theirs.cq), theirs.cq, AdminStatus::NOT_FOUND);
+  rig.hw.fences_hang = false;
+  rig.make<admin::DestroyCq>(1, theirs.cq2);
+  rig.hw.fences_hang = true;
+  dying(fw::KIND_EQ, rig.command<admin::DestroyEq>(theirs.eq), theirs.eq, AdminStatus::NOT_FOUND);
 }
