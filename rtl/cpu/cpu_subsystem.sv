@@ -129,18 +129,19 @@ module cpu_subsystem #(
     .reg_o(reg_req), .reg_done_i(reg_done), .reg_rdata_i(reg_rdata)
   );
 
+  // The image is there before the first clock edge, and nobody's state is before a reset: no writes then.
   cpu_ram #(.FIRMWARE(FIRMWARE)) u_ram (
     .clk_i,
-    .cpu_read_i(cpu_read), .cpu_raddr_i(cpu_raddr), .cpu_write_i(cpu_write),
+    .cpu_read_i(cpu_read), .cpu_raddr_i(cpu_raddr), .cpu_write_i(cpu_write & {8{!rst_i}}),
     .cpu_waddr_i(cpu_waddr), .cpu_wdata_i(cpu_wdata),
     .read_valid_i({out_read_valid, ctx_read_valid}),
     .read_ready_o({out_read_ready, ctx_read_ready}),
     .read_addr_i({out_read_addr, ctx_read_addr}), .rdata_o(ram_rdata),
-    .write_valid_i({in_write_valid, ctx_write_valid}),
+    .write_valid_i({in_write_valid, ctx_write_valid} & {2{!rst_i}}),
     .write_ready_o({in_write_ready, ctx_write_ready}),
     .write_addr_i({in_write_addr, ctx_write_addr}),
     .write_data_i({in_write_data, ctx_write_data}),
-    .load_valid_i, .load_addr_i, .load_data_i
+    .load_valid_i(load_valid_i && !rst_i), .load_addr_i, .load_data_i
   );
 
   cpu_registers #(.DIVIDER(DIVIDER)) u_registers (
