@@ -124,7 +124,7 @@ function(roci_model target)
   endif()
 endfunction()
 
-set(ROCI_CHIP_OPT -O3 CACHE STRING "compiler optimisation of the whole-chip models")
+set(ROCI_CHIP_OPT -O1 CACHE STRING "compiler optimisation of the whole-chip models")
 
 function(roci_chip_model target)
   cmake_parse_arguments(C "TRACE" "CONFIG" "ARGS" ${ARGN})
