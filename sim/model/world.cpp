@@ -20,7 +20,7 @@ constexpr uint64_t kBootCycles = 2'000'000;
 constexpr uint64_t kBarReadCycles = 100'000;
 
 FabricConfig for_nics(FabricConfig config, unsigned nics, unsigned beat_bytes) {
-  config.ports = std::max(nics, 2u);
+  config.ports = std::max<size_t>(config.ports, std::max(nics, 2u));
   config.link.beat_bytes = beat_bytes;
   return config;
 }

@@ -22,7 +22,7 @@ namespace roci::sim {
 struct WorldConfig {
   unsigned nics = 2;
   ChipConfig chip = ChipConfig::wide;
-  FabricConfig fabric;       ///< ports and beat width are set from the NICs
+  FabricConfig fabric;       ///< beat width is set from the NICs; ports beyond them are for testers
   HostMemoryConfig memory;
   uint64_t seed = 1;
   bool skip_time = true;     ///< skip to the next timer while nothing else is under way

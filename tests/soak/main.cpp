@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
                  static_cast<unsigned long long>(result.bytes),
                  static_cast<unsigned long long>(result.cycles),
                  static_cast<unsigned long long>(result.simulated_cycles));
+    if (!config.quiet) std::fprintf(stderr, "soak: the end:%s\n", result.report.c_str());
     std::printf("soak: %llu messages, 0 errors, seed %llu\n",
                 static_cast<unsigned long long>(result.messages), seed);
     return 0;

@@ -258,6 +258,7 @@ SoakResult Soak::run() {
   result.cycles = world_.cycle() - start;
   result.simulated_cycles = world_.nic(0).nic().simulated_cycles() - simulated;
   for (const auto& flow : flows_) result.bytes += flow->bytes();
+  result.report = report();
   return result;
 }
 

@@ -35,6 +35,7 @@ struct SoakResult {
   uint64_t bytes = 0;
   uint64_t cycles = 0;           ///< of simulated time
   uint64_t simulated_cycles = 0; ///< without the time that was skipped
+  std::string report;            ///< queues and counters at the end
 };
 
 /// The scoreboard found something wrong. The text says what, where, and how all queues stand.
