@@ -84,7 +84,8 @@ module queue_cq_writer_tb (
   );
 
   host_dma_write u_write (
-    .clk_i, .rst_i, .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
+    .clk_i, .rst_i, .fn_disabled_i('0), .req_valid_i(req_valid), .req_ready_o(req_ready),
+    .req_i(req),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
     .cqe_room_o(room), .cqe_reserve_i(reserve), .state_i('0), .token_o(token),
     .completion_valid_o(completion_valid), .completion_ready_i(completion_ready),
