@@ -119,7 +119,8 @@ TEST_CASE("skipped time changes nothing but the cost") {
       CHECK(status == IBV_WC_SUCCESS);
     }
     CHECK(whole.simulated == whole.cycles);
-    CHECK(skipped.simulated < skipped.cycles / 2);
+    // The timeout of the lost frame and the RNR wait are most of the time that nobody needs.
+    CHECK(skipped.simulated < skipped.cycles * 3 / 4);
     CHECK(skipped.cycles == whole.cycles);
   }
 }
