@@ -42,8 +42,8 @@ void set_row_word(Row& row, unsigned n, uint64_t value) {
 /// Copies words first … first + count - 1 of a layout (words of 4 or 8 bytes as it has them).
 template <class Layout>
 [[gnu::always_inline]] inline void copy_words(Layout& to, const Layout& from, unsigned first = 0,
-                                              unsigned count = sizeof(Layout::words) /
-                                                               sizeof(Layout::words[0])) {
+                                              unsigned count = sizeof(Layout) /
+                                                               sizeof(Layout{}.words[0])) {
 #pragma GCC unroll 24
   for (unsigned n = first; n < first + count; ++n) to.words[n] = from.words[n];
 }

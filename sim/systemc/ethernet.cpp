@@ -5,7 +5,9 @@
 
 namespace roci::sim {
 
-EthernetWire::EthernetWire(sc_core::sc_module_name name, sc_core::sc_time latency)
+// A module's name goes by value, as SystemC has it: its copies are counted.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+EthernetWire::EthernetWire(sc_core::sc_module_name name, const sc_core::sc_time& latency)
     : sc_module(name), latency_(latency) {
   SC_HAS_PROCESS(EthernetWire);
   in.bind(*this);

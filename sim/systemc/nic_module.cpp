@@ -23,6 +23,8 @@ FabricConfig mac_config(const NicConfig& config, Rate rate) {
 
 }  // namespace
 
+// The name goes by value, as SystemC has it.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 NicModule::NicModule(sc_core::sc_module_name name, const NicConfig& config, Rate rate,
                      unsigned cycles_per_wait)
     : sc_module(name),
