@@ -34,7 +34,7 @@ package roci_config_pkg;
   localparam int unsigned PAYLOAD_LANDING_BYTES = 8192;
   localparam int unsigned MTT_MISSES = 16;         // outstanding translation fetches
   localparam int unsigned MTT_CACHE_BITS = 8;      // 256 cached page addresses
-  localparam int unsigned RX_BUFFER_BYTES = 32768;
+  localparam int unsigned RX_BUFFER_BYTES = 16384;
   localparam int unsigned QUANTUM_PACKETS = 16;    // packets of a QP before another one's turn
 endpackage
 

@@ -49,11 +49,24 @@ module context_mtt_cache #(
   localparam int unsigned COUNT_BITS = $clog2(MISSES + 1);
   localparam int unsigned LINE_BEATS = 64 / roci_pkg::DATA_BYTES;
   localparam int unsigned BEAT_BITS = (LINE_BEATS > 1) ? $clog2(LINE_BEATS) : 1;
+  localparam int unsigned WORD_BITS = $clog2(LINES * LINE_BEATS);
   typedef logic [COUNT_BITS-1:0] count_t;
+  typedef logic [WORD_BITS-1:0] word_t;
 
   // Spreads regions over the cache; neighbouring lines of one region never collide.
   function automatic context_pkg::mtt_index_t line_index(input context_pkg::mtt_tag_t tag);
     return context_pkg::mtt_index_t'(tag.line) ^ context_pkg::mtt_index_t'(tag.mr);
+  endfunction
+
+  // The beat of a line that brings a page.
+  function automatic logic [BEAT_BITS-1:0] page_beat(input logic [2:0] page);
+    return BEAT_BITS'(32'(page) / context_pkg::WORD_PAGES);
+  endfunction
+
+  // Where the pages of a beat are kept.
+  function automatic word_t page_word(input context_pkg::mtt_tag_t tag,
+                                      input logic [BEAT_BITS-1:0] beat);
+    return word_t'(32'(line_index(tag)) * LINE_BEATS + 32'(beat));
   endfunction
 
   // ---------------------------------------------------------------------- parts of both clients
@@ -89,6 +102,7 @@ module context_mtt_cache #(
   logic own_chosen;
   context_pkg::mtt_part_t [1:0] look_part;
   logic line_done;                                     // a fetched line is complete
+  logic line_touch;                                    // it begins or is complete: its key is written
 
   // ------------------------------------------------------------------------- fetches under way
   typedef struct packed {
@@ -97,6 +111,7 @@ module context_mtt_cache #(
     roci_pkg::colour_t colour;
     roci_pkg::fn_t fn;
     context_pkg::mtt_tag_t tag;
+    logic [2:0] page;                                  // of the part in front
     roci_pkg::addr_t address;
   } fetch_t;
   fetch_t fetch_in, ask, under_way;
@@ -113,8 +128,8 @@ module context_mtt_cache #(
     may[1] = split_valid[1] && queue_ready[1] && ready_o
              && (!split[1].paged || total < count_t'(MISSES));
     chosen = may[!turn_q] ? !turn_q : turn_q;
-    // a miss that cannot be marked now (a line is being filled) holds its cycle
-    enter = may[chosen] && !(entry_miss && line_done);
+    // a miss that cannot be marked now (another line's key is written) holds its cycle
+    enter = may[chosen] && !(entry_miss && line_touch);
     enter_paged = enter && split[chosen].paged;
     split_ready = '0;
     split_ready[chosen] = enter;
@@ -137,9 +152,10 @@ module context_mtt_cache #(
     fetch_in.colour = colour_i;
     fetch_in.fn = entry_miss ? entered_part_q.fn : look_part[own_chosen].fn;
     fetch_in.tag = entry_miss ? entered_part_q.tag : look_part[own_chosen].tag;
+    fetch_in.page = look_part[own_chosen].page;
     fetch_in.address = entry_miss ? entered_part_q.line_address
                                   : look_part[own_chosen].line_address;
-    fetch_push = (entry_miss && !line_done) || own_fetch_ready != '0;
+    fetch_push = (entry_miss && !line_touch) || own_fetch_ready != '0;
 
     reservation_back = '0;
     if (entered_q && !entry_miss) begin
@@ -163,42 +179,40 @@ module context_mtt_cache #(
   assign dma_o = '{fn: ask.fn, length: roci_pkg::packet_len_t'(64), addr: ask.address};
 
   // ---------------------------------------------------------------------------------- a line comes
+  // Its words are written as they come. So its key says "pending" from the first one on: the line
+  // that was there before is gone.
+  logic beat, err_q, line_err;
   logic [BEAT_BITS-1:0] beat_q;
-  logic [511:0] line_q, line;
-  logic err_q, line_err;
-  context_pkg::mtt_pages_t pages;
+  context_pkg::mtt_pages_t pages, own_pages_q, own_pages;   // of this beat; of the part in front
 
   assign beat_ready_o = under_way_valid;
-  assign line_done = beat_valid_i && beat_ready_o && beat_i.last;
+  assign beat = beat_valid_i && beat_ready_o;
+  assign line_done = beat && beat_i.last;
+  assign line_touch = line_done || (beat && beat_q == '0);
   assign line_err = err_q || beat_i.err;
 
   always_comb begin
-    line = line_q;
-    for (int unsigned b = 0; b < LINE_BEATS; b++) begin
-      if (beat_q == BEAT_BITS'(b)) begin
-        line[roci_pkg::DATA_BITS*b+:roci_pkg::DATA_BITS] = beat_i.data;
-      end
+    for (int unsigned p = 0; p < context_pkg::WORD_PAGES; p++) begin
+      pages[p] = beat_i.data[64*p+12+:context_pkg::PAGE_BITS];
     end
-    for (int unsigned p = 0; p < context_pkg::LINE_PAGES; p++) begin
-      pages[p] = line[64*p+12+:context_pkg::PAGE_BITS];
-    end
+    own_pages = (beat_q == page_beat(under_way.page)) ? pages : own_pages_q;
   end
 
   always_ff @(posedge clk_i) begin
-    if (beat_valid_i && beat_ready_o) begin
-      line_q <= line;
+    if (beat) begin
+      own_pages_q <= own_pages;
     end
     if (rst_i) begin
       beat_q <= '0;
       err_q <= 1'b0;
-    end else if (beat_valid_i && beat_ready_o) begin
+    end else if (beat) begin
       beat_q <= beat_i.last ? '0 : beat_q + 1'b1;
       err_q <= !beat_i.last && line_err;
     end
   end
 
   // ------------------------------------------------------------------------------- keys and pages
-  // One write port: a line that came, else the mark of a miss. Two copies of the keys: one for
+  // One write port: a line that comes, else the mark of a miss. Two copies of the keys: one for
   // entering parts, one (with the pages) for the parts in front.
   context_pkg::mtt_key_t key_in;
   context_pkg::mtt_index_t write_index;
@@ -206,11 +220,12 @@ module context_mtt_cache #(
   logic front_ready, entry_ready;
 
   always_comb begin
-    key_write = line_done || entry_miss;
-    if (line_done) begin
+    key_write = line_touch || entry_miss;
+    if (line_touch) begin
       write_index = line_index(under_way.tag);
       key_in.tag = under_way.tag;
-      key_in.state = line_err ? context_pkg::LINE_EMPTY : context_pkg::LINE_VALID;
+      key_in.state = !line_done ? context_pkg::LINE_PENDING
+                     : line_err ? context_pkg::LINE_EMPTY : context_pkg::LINE_VALID;
     end else begin
       write_index = line_index(entered_part_q.tag);
       key_in.tag = entered_part_q.tag;
@@ -221,7 +236,7 @@ module context_mtt_cache #(
   common_ram_cleared #(.WIDTH($bits(context_pkg::mtt_key_t)), .DEPTH(LINES)) u_entry_keys (
     .clk_i, .rst_i, .ready_o(entry_ready),
     .we_i(key_write), .waddr_i(write_index), .wdata_i(key_in),
-    .re_i(!(entry_miss && line_done)), .raddr_i(line_index(split[chosen].tag)),
+    .re_i(!(entry_miss && line_touch)), .raddr_i(line_index(split[chosen].tag)),
     .rdata_o(entry_key_bits)
   );
   assign entry_key = context_pkg::mtt_key_t'(entry_key_bits);
@@ -242,10 +257,12 @@ module context_mtt_cache #(
     .we_i(key_write), .waddr_i(write_index), .wdata_i(key_in),
     .re_i(1'b1), .raddr_i(line_index(look_part[look_chosen].tag)), .rdata_o(front_key_bits)
   );
-  common_ram_sdp #(.WIDTH($bits(context_pkg::mtt_pages_t)), .DEPTH(LINES)) u_pages (
+  common_ram_sdp #(.WIDTH($bits(context_pkg::mtt_pages_t)), .DEPTH(LINES * LINE_BEATS)) u_pages (
     .clk_i,
-    .we_i(line_done), .waddr_i(write_index), .wdata_i(pages),
-    .re_i(1'b1), .raddr_i(line_index(look_part[look_chosen].tag)), .rdata_o(front_pages_bits)
+    .we_i(beat), .waddr_i(page_word(under_way.tag, beat_q)), .wdata_i(pages),
+    .re_i(1'b1),
+    .raddr_i(page_word(look_part[look_chosen].tag, page_beat(look_part[look_chosen].page))),
+    .rdata_o(front_pages_bits)
   );
   assign ready_o = entry_ready && front_ready;
 
@@ -259,14 +276,14 @@ module context_mtt_cache #(
       .look_pages_i(context_pkg::mtt_pages_t'(front_pages_bits)),
       .fetch_valid_o(own_fetch[c]), .fetch_ready_i(own_fetch_ready[c]),
       .fetched_valid_i(line_done && under_way.own && under_way.client == 1'(c)),
-      .fetched_err_i(line_err), .fetched_pages_i(pages),
+      .fetched_err_i(line_err), .fetched_pages_i(own_pages),
       .rsp_valid_o(rsp_valid_o[c]), .rsp_ready_i(rsp_ready_i[c]), .rsp_o(rsp_o[c])
     );
   end
 
   // --------------------------------------------------------------------------------------- state
   always_ff @(posedge clk_i) begin
-    if (!(entry_miss && line_done)) begin
+    if (!(entry_miss && line_touch)) begin
       entered_client_q <= chosen;
       entered_part_q <= split[chosen];
     end
@@ -283,11 +300,11 @@ module context_mtt_cache #(
       if (look_valid[look_chosen]) begin
         look_turn_q <= look_chosen;
       end
-      if (!(entry_miss && line_done)) begin
+      if (!(entry_miss && line_touch)) begin
         entered_q <= enter_paged;
       end
       hit_o <= entered_q && !entry_miss;
-      miss_o <= entry_miss && !line_done;
+      miss_o <= entry_miss && !line_touch;
     end
     for (int unsigned c = 0; c < 2; c++) begin
       if (rst_i) begin

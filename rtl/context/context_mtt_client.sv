@@ -26,14 +26,14 @@ module context_mtt_client #(
   input  wire                        look_ready_i,
   output context_pkg::mtt_part_t     look_o,
   input  context_pkg::mtt_key_t      look_key_i,
-  input  context_pkg::mtt_pages_t    look_pages_i,
+  input  context_pkg::mtt_pages_t    look_pages_i,       // the word of the page in look_o
 
   // fetch for itself
   output logic                       fetch_valid_o,
   input  wire                        fetch_ready_i,
   input  wire                        fetched_valid_i,    // its line came
   input  wire                        fetched_err_i,
-  input  context_pkg::mtt_pages_t    fetched_pages_i,
+  input  context_pkg::mtt_pages_t    fetched_pages_i,    // the word of its page
 
   output logic                       rsp_valid_o,
   input  wire                        rsp_ready_i,
@@ -61,6 +61,7 @@ module context_mtt_client #(
 
   // ------------------------------------------------------------------------------------- answer
   logic answer, rsp_free, from_fetch;
+  context_pkg::mtt_pages_t pages;
   logic [context_pkg::PAGE_BITS-1:0] page;
   logic [63:0] in_page_mask;
   roci_pkg::xlat_rsp_t rsp;
@@ -106,7 +107,8 @@ module context_mtt_client #(
     endcase
     part_done = answer;
 
-    page = from_fetch ? fetched_pages_i[part.page] : look_pages_i[part.page];
+    pages = from_fetch ? fetched_pages_i : look_pages_i;
+    page = pages[32'(part.page) % context_pkg::WORD_PAGES];
     for (int unsigned b = 0; b < 64; b++) in_page_mask[b] = b < 32'(part.page_shift);
     rsp.last = part.last;
     rsp.length = part.length;

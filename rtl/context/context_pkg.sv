@@ -6,7 +6,6 @@
 
 package context_pkg;
 
-  localparam int unsigned LINE_PAGES = 8;              // page addresses of a fetched line of 64 B
   localparam int unsigned INDEX_BITS = roci_config_pkg::MTT_CACHE_BITS - 3;   // lines of the cache
   localparam int unsigned PAGE_BITS = 52;              // page address without its 12 low bits
 
@@ -27,7 +26,9 @@ package context_pkg;
     mtt_tag_t tag;
   } mtt_key_t;
 
-  typedef logic [LINE_PAGES-1:0][PAGE_BITS-1:0] mtt_pages_t;
+  // Page addresses that come in one beat and make one word of the cache: 8 in wide, 1 in narrow.
+  localparam int unsigned WORD_PAGES = roci_config_pkg::DATA_BYTES / 8;
+  typedef logic [WORD_PAGES-1:0][PAGE_BITS-1:0] mtt_pages_t;
 
   // A part of a request that lies in one 4 KB page of host memory.
   typedef struct packed {

@@ -249,8 +249,7 @@ module host_dma_write #(
   logic out_valid, out_ready, out_write, out_failed;
 
   host_commit_fifo #(
-    .WIDTH($bits(entry_t)), .DEPTH(ENTRIES),
-    .STYLE(roci_config_pkg::IS_WIDE ? "block" : "distributed")
+    .WIDTH($bits(entry_t)), .DEPTH(ENTRIES)
   ) u_commit (
     .clk_i, .rst_i, .room_o(room), .cqe_room_o, .cqe_reserve_i,
     .push_valid_i(start || token_only), .push_level_i(entry.level), .push_extra_i(extra),
