@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "rig.hpp"
 
+#include "link_local_path.hpp"
 #include "traffic.hpp"
 
 #include <roci_hwif_names.hpp>
@@ -25,25 +26,6 @@ double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-// The path to GID 0, link-local from the MAC.
-ibv_ah_attr path_to(uint64_t mac) {
-  ibv_ah_attr attr{};
-  uint8_t* gid = attr.grh.dgid.raw;
-  gid[0] = 0xfe;
-  gid[1] = 0x80;
-  for (unsigned b = 0; b < 3; ++b) {
-    gid[8 + b] = static_cast<uint8_t>(mac >> (40 - 8 * b));
-    gid[13 + b] = static_cast<uint8_t>(mac >> (16 - 8 * b));
-  }
-  gid[8] ^= 2;
-  gid[11] = 0xff;
-  gid[12] = 0xfe;
-  attr.grh.hop_limit = 64;
-  attr.is_global = 1;
-  attr.port_num = 1;
-  return attr;
 }
 
 sim::WorldConfig world_of(sim::ChipConfig chip) {
@@ -115,7 +97,7 @@ void Rig::connect(Side& side, unsigned from, unsigned to, unsigned peer) {
     attr.rq_psn = attr.sq_psn = 0xfffff0;  // wraps in the first message
     attr.max_rd_atomic = attr.max_dest_rd_atomic = static_cast<uint8_t>(i == 0 ? reads : 1);
     attr.min_rnr_timer = 12;
-    attr.ah_attr = path_to(mac);
+    attr.ah_attr = test::link_local_path(mac);
     side.qps[i]->modify(attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
                                   IBV_QP_MIN_RNR_TIMER);

@@ -4,7 +4,7 @@
 
   programs_test.py --preload LIB --server PROGRAM [--first LIB] [group]...
 
-Groups: tools, pingpong, perftest, files, busy..
+Groups: tools, pingpong, perftest, files, busy.
 """
 import argparse
 import os

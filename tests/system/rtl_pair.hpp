@@ -3,6 +3,7 @@
 // Two RTL NICs back to back, the host core on each, one connected pair of queue pairs.
 #pragma once
 
+#include "link_local_path.hpp"
 #include "model/world.hpp"
 #include "world.hpp"
 
@@ -24,25 +25,7 @@ inline sim::WorldConfig rtl_world(sim::ChipConfig chip, uint64_t seed = 1) {
 }
 
 /// The path to GID 0 (link-local, from the MAC) of a NIC.
-inline ibv_ah_attr path_to(const sim::WorldNic& nic) {
-  ibv_ah_attr attr{};
-  const uint64_t mac = nic.mac();
-  uint8_t* gid = attr.grh.dgid.raw;
-  gid[0] = 0xfe;
-  gid[1] = 0x80;
-  for (unsigned b = 0; b < 3; ++b) {
-    gid[8 + b] = static_cast<uint8_t>(mac >> (40 - 8 * b));
-    gid[13 + b] = static_cast<uint8_t>(mac >> (16 - 8 * b));
-  }
-  gid[8] ^= 2;
-  gid[11] = 0xff;
-  gid[12] = 0xfe;
-  attr.grh.sgid_index = 0;
-  attr.grh.hop_limit = 64;
-  attr.is_global = 1;
-  attr.port_num = 1;
-  return attr;
-}
+inline ibv_ah_attr path_to(const sim::WorldNic& nic) { return link_local_path(nic.mac()); }
 
 /// As Pair of the host tests, on RTL.
 struct RtlPair {

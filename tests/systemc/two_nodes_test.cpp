@@ -3,6 +3,7 @@
 // Two nodes in SystemC: the real host core, the NIC with its TLM sockets, and a wire between them. SEND,
 // WRITE and READ with every byte checked, in both configurations; transactions that the BAR socket
 // refuses; frames only on the wire of their direction.
+#include "link_local_path.hpp"
 #include "world.hpp"
 
 #include "host_module.hpp"
@@ -20,25 +21,6 @@ namespace {
 namespace csr = hwif::csr;
 
 constexpr uint64_t kMacs[] = {0x020000000001, 0x020000000002};
-
-ibv_ah_attr path_to_mac(uint64_t mac) {
-  ibv_ah_attr attr{};
-  uint8_t* gid = attr.grh.dgid.raw;
-  gid[0] = 0xfe;
-  gid[1] = 0x80;
-  for (unsigned b = 0; b < 3; ++b) {
-    gid[8 + b] = static_cast<uint8_t>(mac >> (40 - 8 * b));
-    gid[13 + b] = static_cast<uint8_t>(mac >> (16 - 8 * b));
-  }
-  gid[8] ^= 2;
-  gid[11] = 0xff;
-  gid[12] = 0xfe;
-  attr.grh.sgid_index = 0;
-  attr.grh.hop_limit = 64;
-  attr.is_global = 1;
-  attr.port_num = 1;
-  return attr;
-}
 
 /// A NIC and its host, up and running when `boot` returns.
 struct Node {
@@ -103,8 +85,8 @@ TEST_CASE("two nodes exchange messages") {
     Cq left_cq(left.context, {64, nullptr, false}), right_cq(right.context, {64, nullptr, false});
     Qp left_qp(left.pd, {&left_cq, &left_cq, caps(), IBV_QPT_RC, false, false});
     Qp right_qp(right.pd, {&right_cq, &right_cq, caps(), IBV_QPT_RC, false, false});
-    connect(left_qp, right_qp.number(), path_to_mac(kMacs[1]));
-    connect(right_qp, left_qp.number(), path_to_mac(kMacs[0]));
+    connect(left_qp, right_qp.number(), link_local_path(kMacs[1]));
+    connect(right_qp, left_qp.number(), link_local_path(kMacs[0]));
     REQUIRE(there.frames() == 0);
     const sc_core::sc_time connected = sc_core::sc_time_stamp();
 

@@ -21,20 +21,9 @@ namespace {
 
 // One access of column FENCE; returns the word read.
 std::uint64_t access(Dut<DUT_CLASS>& dut, bool write) {
-  Request request{};
-  request.valid = true;
-  request.write = write;
-  request.column = static_cast<std::uint8_t>(roci::hwif::CtxColumn::FENCE);
-  request.pack(dut->ctx_i);
-  for (int n = 0; n < 10; ++n) {
-    dut.tick();
-    const auto response = Response::unpack(dut->ctx_o);
-    if (response.done) {
-      Request{}.pack(dut->ctx_i);
-      return response.rdata;
-    }
-  }
-  throw Failure("no answer on the context bus");
+  return context_access<Request, Response>(
+      dut, [&dut] { dut.tick(); }, static_cast<unsigned>(roci::hwif::CtxColumn::FENCE), write, 0, 0, 0,
+      10);
 }
 
 // Work items of three units with random lengths of life, stamped with the colour at their start.

@@ -53,23 +53,9 @@ struct Bench {
   }
 
   std::uint64_t access(bool write, unsigned qp, unsigned word, std::uint64_t data) {
-    pkg::ctx_req_t request{};
-    request.valid = true;
-    request.write = write;
-    request.column = static_cast<std::uint8_t>(roci::hwif::CtxColumn::QP_STATE);
-    request.index = static_cast<std::uint16_t>(qp);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    request.pack(dut->ctx_i);
-    for (int n = 0; n < 300; ++n) {
-      tick();
-      const auto response = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-      if (response.done) {
-        pkg::ctx_req_t{}.pack(dut->ctx_i);
-        return response.rdata;
-      }
-    }
-    throw Failure("no answer on the context bus");
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { tick(); },
+        static_cast<unsigned>(roci::hwif::CtxColumn::QP_STATE), write, qp, word, data, 300);
   }
 };
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "harness/bits.hpp"
+#include "harness/context_bus.hpp"
 #include "harness/dut.hpp"
 #include "harness/random.hpp"
 #include "harness/stream.hpp"

@@ -71,30 +71,14 @@ struct Bench {
   }
 
   void write(unsigned qp, unsigned word, std::uint64_t data) {
-    pkg::ctx_req_t request{};
-    request.valid = true;
-    request.write = true;
-    request.column = static_cast<std::uint8_t>(CtxColumn::QP_PATH);
-    request.index = static_cast<std::uint16_t>(qp);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    request.pack(dut->ctx_i);
-    dut.run_until([&] { return pkg::ctx_rsp_t::unpack(dut->ctx_o).done; }, "context write", 100);
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
+    context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); },
+        static_cast<unsigned>(CtxColumn::QP_PATH), true, qp, word, data, 100);
   }
   std::uint64_t read(unsigned qp, unsigned word) {
-    pkg::ctx_req_t request{};
-    request.valid = true;
-    request.column = static_cast<std::uint8_t>(CtxColumn::QP_PATH);
-    request.index = static_cast<std::uint16_t>(qp);
-    request.word = static_cast<std::uint8_t>(word);
-    request.pack(dut->ctx_i);
-    dut.run_until([&] { return pkg::ctx_rsp_t::unpack(dut->ctx_o).done; }, "context read", 200);
-    const auto data = pkg::ctx_rsp_t::unpack(dut->ctx_o).rdata;
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return data;
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); },
+        static_cast<unsigned>(CtxColumn::QP_PATH), false, qp, word, 0, 200);
   }
 
   void set_path(unsigned qp) {

@@ -73,19 +73,9 @@ struct Bench {
   }
 
   std::uint64_t access(bool write, unsigned qp, unsigned word, std::uint64_t data) {
-    pkg::ctx_req_t request{};
-    request.valid = true;
-    request.write = write;
-    request.column = static_cast<std::uint8_t>(hwif::CtxColumn::QP_RX);
-    request.index = static_cast<std::uint16_t>(qp);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    request.pack(dut->ctx_i);
-    dut.run_until([&] { return pkg::ctx_rsp_t::unpack(dut->ctx_o).done; }, "context bus", 200);
-    const auto rdata = pkg::ctx_rsp_t::unpack(dut->ctx_o).rdata;
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return rdata;
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); },
+        static_cast<unsigned>(hwif::CtxColumn::QP_RX), write, qp, word, data, 200);
   }
 
   void set_state(unsigned qp, unsigned value) {

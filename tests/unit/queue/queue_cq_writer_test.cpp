@@ -59,25 +59,9 @@ struct Bench {
   }
 
   std::uint64_t context(unsigned index, unsigned word, std::optional<std::uint64_t> write) {
-    pkg::ctx_req_t c{};
-    c.valid = true;
-    c.write = write.has_value();
-    c.column = hwif::CTX_COLUMN_CQ;
-    c.index = static_cast<std::uint16_t>(index);
-    c.word = static_cast<std::uint8_t>(word);
-    c.wdata = write.value_or(0);
-    c.pack(dut->ctx_i);
-    for (int n = 0;; ++n) {
-      REQUIRE(n < 60);
-      dut.tick();
-      const auto answer = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-      if (answer.done) {
-        pkg::ctx_req_t{}.pack(dut->ctx_i);
-        dut.tick();
-        REQUIRE(!pkg::ctx_rsp_t::unpack(dut->ctx_o).done);
-        return answer.rdata;
-      }
-    }
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); },
+        hwif::CTX_COLUMN_CQ, write.has_value(), index, word, write.value_or(0), 60);
   }
 
   void create(unsigned number, unsigned log2) {

@@ -100,25 +100,8 @@ struct Bench {
 
   std::uint64_t context(unsigned column, unsigned index, unsigned word,
                         std::optional<std::uint64_t> write) {
-    pkg::ctx_req_t c{};
-    c.valid = true;
-    c.write = write.has_value();
-    c.column = static_cast<std::uint8_t>(column);
-    c.index = static_cast<std::uint16_t>(index);
-    c.word = static_cast<std::uint8_t>(word);
-    c.wdata = write.value_or(0);
-    c.pack(dut->ctx_i);
-    for (int n = 0;; ++n) {
-      REQUIRE(n < 60);
-      tick();
-      const auto answer = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-      if (answer.done) {
-        pkg::ctx_req_t{}.pack(dut->ctx_i);
-        tick();
-        REQUIRE(!pkg::ctx_rsp_t::unpack(dut->ctx_o).done);
-        return answer.rdata;
-      }
-    }
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { tick(); }, column, write.has_value(), index, word, write.value_or(0), 60);
   }
 
   void create(unsigned eq, unsigned log2) {

@@ -62,22 +62,8 @@ class Bench : public Agent {
   }
 
   std::uint64_t ctx(bool write, unsigned index, unsigned word, std::uint64_t data = 0) {
-    rp::ctx_req_t request{};
-    request.valid = true;
-    request.write = write;
-    request.column = hw::CTX_COLUMN_RQ;
-    request.index = static_cast<std::uint16_t>(index);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    request.pack(dut->ctx_i);
-    rp::ctx_rsp_t response{};
-    dut.run_until(
-        [&] { return (response = rp::ctx_rsp_t::unpack(dut->ctx_o)).done; }, "context answer");
-    const std::uint64_t rdata = response.rdata;
-    dut.tick();
-    rp::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return rdata;
+    return context_access<rp::ctx_req_t, rp::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, hw::CTX_COLUMN_RQ, write, index, word, data, 1000);
   }
 
   void state(unsigned qp, rp::qp_state_e value) {

@@ -300,24 +300,9 @@ struct Bench : Agent {
   // ---- what the tests do
   void ctx(bool write, unsigned qp, unsigned word, std::uint64_t data,
            std::uint64_t* out = nullptr) {
-    pkg::ctx_req_t c{};
-    c.valid = true;
-    c.write = write;
-    c.column = kColumn;
-    c.index = static_cast<std::uint16_t>(qp);
-    c.word = static_cast<std::uint8_t>(word);
-    c.wdata = data;
-    c.pack(dut->ctx_i);
-    pkg::ctx_rsp_t rsp{};
-    dut.run_until(
-        [&] {
-          rsp = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-          return rsp.done != 0;
-        },
-        "context bus", 1000);
-    if (out) *out = rsp.rdata;
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
+    const auto read = context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, kColumn, write, qp, word, data, 1000);
+    if (out) *out = read;
   }
 
   void set_state(unsigned qp, pkg::qp_state_e state) {

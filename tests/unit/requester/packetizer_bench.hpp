@@ -132,24 +132,8 @@ struct Bench : Agent {
   }
 
   std::uint64_t ctx(bool write, unsigned column, unsigned qp, unsigned word, std::uint64_t data) {
-    pkg::ctx_req_t c{};
-    c.valid = true;
-    c.write = write;
-    c.column = static_cast<std::uint8_t>(column);
-    c.index = static_cast<std::uint16_t>(qp);
-    c.word = static_cast<std::uint8_t>(word);
-    c.wdata = data;
-    c.pack(dut->ctx_i);
-    pkg::ctx_rsp_t rsp{};
-    dut.run_until(
-        [&] {
-          rsp = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-          return rsp.done != 0;
-        },
-        "context bus", 200);
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return rsp.rdata;
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, column, write, qp, word, data, 200);
   }
 
   // ---- QPs

@@ -98,33 +98,4 @@ class Listener : public Agent {
   std::function<void(const T&)> call_;
 };
 
-/// One access on the context bus, with `tick` advancing the test's clock. Returns the data read.
-template <class Request, class Response, class Model>
-std::uint64_t context_access(Model& dut, const std::function<void()>& tick, unsigned column,
-                             bool write, unsigned index, unsigned word, std::uint64_t data = 0) {
-  Request request{};
-  request.valid = true;
-  request.write = write;
-  request.column = static_cast<std::uint8_t>(column);
-  request.index = static_cast<std::uint16_t>(index);
-  request.word = static_cast<std::uint8_t>(word);
-  request.wdata = data;
-  request.pack(dut->ctx_i);
-  dut.eval();
-  for (int n = 0; n < 1000; ++n) {
-    tick();
-    const auto response = Response::unpack(dut->ctx_o);
-    if (response.done) {
-      // the master takes the request away after the cycle of the answer
-      tick();
-      Request{}.pack(dut->ctx_i);
-      dut.eval();
-      if (Response::unpack(dut->ctx_o).done) throw Failure("answered twice");
-      return response.rdata;
-    }
-    if (response.rdata != 0) throw Failure("data without an answer");
-  }
-  throw Failure("no answer on the context bus, column " + std::to_string(column));
-}
-
 }  // namespace roci::test

@@ -197,24 +197,8 @@ class SendPath : public Agent {
   // ---- firmware
   std::uint64_t ctx(bool write, roci::hwif::CtxColumn column, unsigned index, unsigned word,
                     std::uint64_t data) {
-    pkg::ctx_req_t c{};
-    c.valid = true;
-    c.write = write;
-    c.column = static_cast<std::uint8_t>(column);
-    c.index = static_cast<std::uint16_t>(index);
-    c.word = static_cast<std::uint8_t>(word);
-    c.wdata = data;
-    c.pack(dut->ctx_i);
-    pkg::ctx_rsp_t rsp{};
-    dut.run_until(
-        [&] {
-          rsp = pkg::ctx_rsp_t::unpack(dut->ctx_o);
-          return rsp.done != 0;
-        },
-        "context bus", 500);
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return rsp.rdata;
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, static_cast<unsigned>(column), write, index, word, data, 500);
   }
 
   void set_window(unsigned log2) {

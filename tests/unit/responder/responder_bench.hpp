@@ -55,7 +55,7 @@ class Bench {
     dut->pressure_i = 0;
     dut->doorbell_valid_i = 0;
     dut->done_valid_i = 0;
-    drive_ctx({});
+    rp::ctx_req_t{}.pack(dut->ctx_i);
     rp::state_bcast_t{}.pack(dut->state_i);
     packets.on_transfer([this](const rp::rx_packet_t& p) { accepted(p); });
     items.collect();
@@ -88,25 +88,8 @@ class Bench {
   // -------------------------------------------------------------------------------- firmware
   std::uint64_t ctx(bool write, unsigned column, unsigned index, unsigned word,
                     std::uint64_t data = 0, std::uint64_t limit = 2000) {
-    rp::ctx_req_t request{};
-    request.valid = true;
-    request.write = write;
-    request.column = static_cast<std::uint8_t>(column);
-    request.index = static_cast<std::uint16_t>(index);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    drive_ctx(request);
-    for (std::uint64_t n = 0;; ++n) {
-      if (n == limit) throw Failure("context access without answer");
-      dut.tick();
-      const auto response = rp::ctx_rsp_t::unpack(dut->ctx_o);
-      if (response.done) {
-        dut.tick();
-        drive_ctx({});
-        dut.tick();
-        return response.rdata;
-      }
-    }
+    return context_access<rp::ctx_req_t, rp::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, column, write, index, word, data, limit);
   }
 
   void set_state(unsigned qp, rp::qp_state_e state) { bcasts.push_back({qp, state}); }
@@ -301,7 +284,6 @@ class Bench {
     bool gap_ = false;
   };
 
-  void drive_ctx(const rp::ctx_req_t& request) { request.pack(dut->ctx_i); }
 
   unsigned long expected_ignored() {
     unsigned long sum = retired_ignored;

@@ -99,23 +99,8 @@ struct Bench {
   }
   std::uint64_t ctx(bool write, unsigned column, unsigned qp, unsigned word,
                     std::uint64_t data = 0) {
-    rp::ctx_req_t r{};
-    r.valid = true;
-    r.write = write;
-    r.column = static_cast<std::uint8_t>(column);
-    r.index = static_cast<std::uint16_t>(qp);
-    r.word = static_cast<std::uint8_t>(word);
-    r.wdata = data;
-    r.pack(dut->ctx_i);
-    rp::ctx_rsp_t answer{};
-    dut.run_until([&] {
-      answer = rp::ctx_rsp_t::unpack(dut->ctx_o);
-      return answer.done;
-    }, "context access", 500);
-    rp::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    REQUIRE(!rp::ctx_rsp_t::unpack(dut->ctx_o).done);
-    return answer.rdata;
+    return context_access<rp::ctx_req_t, rp::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, column, write, qp, word, data, 500);
   }
   void state(unsigned qp, rp::qp_state_e to) {
     rp::state_bcast_t s{true, static_cast<decltype(s.qp)>(qp), to};

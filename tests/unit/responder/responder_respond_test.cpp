@@ -87,16 +87,8 @@ struct Bench {
     for (unsigned n = 0; n < count; ++n) add(n);
   }
   void ctx_write(unsigned qp, unsigned word, std::uint64_t data) {
-    rp::ctx_req_t r{};
-    r.valid = r.write = true;
-    r.column = hw::CTX_COLUMN_QP_RESP;
-    r.index = static_cast<std::uint16_t>(qp);
-    r.word = static_cast<std::uint8_t>(word);
-    r.wdata = data;
-    r.pack(dut->ctx_i);
-    dut.run_until([&] { return rp::ctx_rsp_t::unpack(dut->ctx_o).done; }, "context access", 20);
-    rp::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
+    context_access<rp::ctx_req_t, rp::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, hw::CTX_COLUMN_QP_RESP, true, qp, word, data, 20);
   }
   void state(unsigned qp, rp::qp_state_e to) {
     rp::state_bcast_t{true, static_cast<decltype(rp::state_bcast_t::qp)>(qp), to}.pack(
