@@ -45,6 +45,11 @@ package roci_count_pkg;
     roci_pkg::packet_len_t payload_bytes;
   } rx_packet_count_t;
 
+  // Bytes of a frame without FCS: its packet behind MACs and Ethertype, and the tag of 802.1Q.
+  function automatic logic [13:0] frame_bytes(input logic [13:0] packet_bytes, input logic vlan);
+    return packet_bytes + (vlan ? 14'd18 : 14'd14);
+  endfunction
+
   // Verdicts of packet_rx_commit.
   typedef struct packed {
     logic requests_write;

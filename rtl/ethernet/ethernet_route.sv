@@ -36,9 +36,6 @@ module ethernet_route (
   output roci_count_pkg::tx_frame_count_t count_o     // pulses, with done_valid_o
 );
 
-  localparam logic [13:0] ETHERNET_BYTES = 14'd14;
-  localparam logic [13:0] TAG_BYTES = 14'd4;
-
   logic own;
   logic off_q;                                  // of the packet in front
   logic [13:0] bytes_q, bytes;                  // of the packet so far
@@ -74,7 +71,7 @@ module ethernet_route (
         count_o.frame <= 1'b1;
         count_o.loopback <= own;
         count_o.multicast <= side_i.ethernet.dmac[40];
-        count_o.bytes <= bytes + ETHERNET_BYTES + (side_i.ethernet.vlan_valid ? TAG_BYTES : '0);
+        count_o.bytes <= roci_count_pkg::frame_bytes(bytes, side_i.ethernet.vlan_valid);
       end
       done_valid_o <= beat_valid_i && beat_ready_o && beat_i.last;
     end

@@ -22,9 +22,6 @@ module ethernet_rx_count (
   output roci_count_pkg::rx_frame_count_t    count_o
 );
 
-  localparam logic [13:0] ETHERNET_BYTES = 14'd14;
-  localparam logic [13:0] TAG_BYTES = 14'd4;
-
   logic [13:0] bytes_q, bytes, waiting_bytes;
   logic ends, room, waiting;
 
@@ -36,7 +33,7 @@ module ethernet_rx_count (
   common_fifo #(.WIDTH(14), .DEPTH(4)) u_waiting (
     .clk_i, .rst_i,
     .in_valid_i(ends && !loopback_i.err), .in_ready_o(room),
-    .in_i(bytes + ETHERNET_BYTES + (loopback_side_i.ethernet.vlan_valid ? TAG_BYTES : '0)),
+    .in_i(roci_count_pkg::frame_bytes(bytes, loopback_side_i.ethernet.vlan_valid)),
     .out_valid_o(waiting), .out_ready_i(!wire_good_i), .out_o(waiting_bytes), .usage_o()
   );
 
