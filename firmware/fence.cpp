@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Fences (DESIGN rule 8) and the commands that wait for them.
+// Fences (architecture.md rule 8) and the commands that wait for them.
 //
 // An object is revoked first; then a fence is asked for; when it is over nothing that was granted
 // before is outstanding, and the object is freed. One fence covers all that was revoked before it

@@ -2,7 +2,7 @@
 //
 // Build limits of the configuration `narrow`: 64-bit data path, 125 MHz class, 1 GbE on Lattice
 // ECP5; also the fast model for long soaks. Same names as roci_config_wide.sv: a build
-// compiles exactly one of the two. Figures: DESIGN of depths (docs/architecture.md).
+// compiles exactly one of the two. Why these: architecture.md 7.
 `default_nettype none
 
 package roci_config_pkg;

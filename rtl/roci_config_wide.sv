@@ -2,7 +2,7 @@
 //
 // Build limits of the configuration `wide`: 512-bit data path, 250 MHz class, 100 GbE on AMD
 // UltraScale+ cards; the simulator's default. Same names as roci_config_narrow.sv: a build
-// compiles exactly one of the two. Figures: DESIGN of depths (docs/architecture.md).
+// compiles exactly one of the two. Why these: architecture.md 7.
 `default_nettype none
 
 package roci_config_pkg;

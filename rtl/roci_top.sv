@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// roci_top: the NIC at its chip boundary (DESIGN 5.1). Wiring of its five parts, and the counters.
+// roci_top: the NIC at its chip boundary (architecture.md 8). Wiring of its parts, counters.
 //
 //   roci_control    BAR0, CPU, queue pair states, keys, timers
 //   queue_*         send, receive, completion and event queues in host memory
@@ -91,7 +91,7 @@ module roci_top #(
   output logic [roci_config_pkg::FN_BITS-1:0] irq_fn,
   output logic [roci_config_pkg::VECTOR_BITS-1:0] irq_vector,
 
-  // functions in reset: the bus bridge answers their accesses with errors (DESIGN 6)
+  // functions in reset: the bus bridge answers their accesses with errors (architecture.md 9)
   output logic [cpu_pkg::FNS-1:0]             fn_disabled_o,
 
   // board

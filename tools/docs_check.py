@@ -7,7 +7,12 @@
     - docs/hardware-interface.md is what the generator writes now;
     - every relative link and image in *.md names a file of the tree (and a heading, if it has #…);
     - README.md has the trip table with its 14 steps, and each of them links its file;
-    - rtl/README.md is what tools/module_table.py makes of the headers of the modules.
+    - rtl/README.md is what tools/module_table.py makes of the headers of the modules;
+    - citations in comments and data lead somewhere: "wire.md 2.4", "wire.md §2.4" and
+      "architecture.md rule 5" to a page of docs/ with that section or rule, "scenario 20" in tests
+      to a row of wire.md 4;
+    - docs/architecture.md and docs/datapath.md name modules that exist; the tables of architecture.md
+      name ports and columns of those modules, and the build limits of both configurations.
 """
 import argparse
 import pathlib
@@ -117,6 +122,145 @@ def check_module_table():
     return findings
 
 
+# ---------------------------------------------------------------------------------- citations
+CITING = ("*.sv", "*.cpp", "*.hpp", "*.py", "*.toml", "*.cmake", "*.S", "*.ld", "*.in",
+          "CMakeLists.txt", "*/CMakeLists.txt", "Makefile", "docs/*.md")
+SECTION = r"§?(\d+(?:\.\d+)*)(?![\w.]*\d)"
+GAP = r"[ \0]*"                    # \0: a line ended here (flat)
+CITATION = re.compile(rf"\b(?:docs/)?([a-z-]+\.md)((?:[ ,\0]|\band\b)*{SECTION}"
+                      rf"(?:(?:,{GAP}|{GAP}\band\b{GAP}|–|; its \w+{GAP}){SECTION})*)?")
+RULE = re.compile(rf"\barchitecture\.md{GAP}rules?{GAP}(\d+)")
+SCENARIO = re.compile(rf"\b[Ss]cenarios?{GAP}((?:\d+(?:,{GAP}|{GAP}and{GAP}|–|/)?)+)")
+
+
+def sections(page):
+    """Numbers of the headings of a page: '## 2. Rules' and '### 2.4 What' give 2 and 2.4."""
+    return set(re.findall(r"^#{2,4} (\d+(?:\.\d+)*)\.? ", page.read_text(), flags=re.M))
+
+
+def numbered(page, pattern):
+    """Numbers that begin a line of a page: of a list ("1. …") or of a table's first column."""
+    return set(re.findall(pattern, page.read_text(), flags=re.M)) if page.exists() else set()
+
+
+def flat(text):
+    """Text whose comments are joined: a citation may go over the end of a line."""
+    return re.sub(r"\n[ \t]*(?://[/!<]*|#|--|\*)?[ \t]*", lambda m: " " + "\0" * m.group(0).count("\n"),
+                  text)
+
+
+def check_citations():
+    """One finding per citation of a page, section, rule or scenario that does not exist."""
+    docs = ROOT / "docs"
+    rules = numbered(docs / "architecture.md", r"^(\d+)\. \*\*")
+    scenarios = numbered(docs / "wire.md", r"^\| (\d+) \| ")
+    findings = []
+    for path in lint.tracked(*CITING):
+        name = lint.short(path)
+        if name in ("tools/docs_check.py", "tools/tests/build_tools_test.py", lint.short(PAGE)):
+            continue
+        text = flat(path.read_text(errors="replace"))
+
+        def report(match, what):
+            line = text.count("\0", 0, match.start()) + 1
+            findings.append(f"{name}:{line}: {what}")
+
+        for match in re.finditer(r"\bDESIGN\b", text):
+            report(match, "cites DESIGN, which is not in this tree")
+        for match in RULE.finditer(text):
+            if match.group(1) not in rules:
+                report(match, f"docs/architecture.md has no rule {match.group(1)}")
+        if name.startswith(("rtl/", "firmware/")):
+            for match in re.finditer(r"(?<!\.md )\brule[ \0]+(\d+)\b", text):
+                if match.group(1) not in rules:
+                    report(match, f"docs/architecture.md has no rule {match.group(1)}")
+        for match in CITATION.finditer(text):
+            page = docs / match.group(1)
+            if not page.exists():
+                if match.group(2) or match.group(0).startswith("docs/"):
+                    report(match, f"there is no docs/{match.group(1)}")
+                continue
+            for number in re.findall(r"\d+(?:\.\d+)*", match.group(2) or ""):
+                if number not in sections(page):
+                    report(match, f"docs/{match.group(1)} has no section {number}")
+        if name.startswith(("tests/unit/", "tests/system/")):
+            for match in SCENARIO.finditer(text):
+                for number in re.findall(r"\d+", match.group(1)):
+                    if number not in scenarios:
+                        report(match, f"docs/wire.md 4 has no scenario {number}")
+    return findings
+
+
+# ------------------------------------------------------------------------------- architecture.md
+MODULE = r"\b(?:host|queue|context|requester|responder|packet|ethernet|cpu|common|roci)_\w+\b"
+
+
+def ports(path):
+    """Names of the ports of a module."""
+    text = re.sub(r"//[^\n]*", "", path.read_text())
+    header = re.search(r"^module\b.*?^\);", text, flags=re.S | re.M)
+    found = re.findall(r"^\s*(?:input|output)\b[^,\n]*?(\w+)\s*(?:,|$)", header.group(0),
+                       flags=re.M) if header else []
+    return set(found)
+
+
+def check_blocks(page):
+    """Modules named on a page exist, and the ports in a table row are those of its modules."""
+    if not page.exists():
+        return []
+    modules = rtl.modules()
+    files = {path.stem for path in (ROOT / "rtl").glob("**/*.sv")}
+    words = set(re.findall(r"\w+", "".join(
+        path.read_text() for path in (ROOT / "rtl").glob("**/*_pkg.sv"))))
+    columns, findings = {}, []
+    for number, line in enumerate(page.read_text().split("\n"), 1):
+        where = f"{lint.short(page)}:{number}"
+        # names of files and anchors in links are checked as links
+        plain = re.sub(r"\]\([^)]*\)", "]", line)
+        for name in re.findall(MODULE, plain):
+            if name in files or name.endswith(("_i", "_o")) or name in words:
+                continue
+            findings.append(f"{where}: there is no module {name}")
+        for name in re.findall(r"`(\w+_t)`", plain):
+            if name not in words:
+                findings.append(f"{where}: no package has the type {name}")
+        cells = [cell.strip() for cell in plain.strip().strip("|").split("|")]
+        if not line.startswith("| `") or len(cells) < 3:
+            continue
+        owners = [name for name in re.findall(r"`(\w+)`", cells[0]) if name in modules]
+        have = set().union(*(ports(modules[name]) for name in owners)) if owners else set()
+        for port in re.findall(r"`(\w+_[io])`", " ".join(cells[1:])) if owners else []:
+            if port not in have:
+                findings.append(f"{where}: {', '.join(owners)} has no port {port}")
+        if owners and len(cells) > 3:
+            for column in re.findall(r"\b[A-Z][A-Z_]+\b", cells[3]):
+                columns.setdefault(column, []).append((where, owners[0]))
+    hwif = ROOT / "hwif/contexts.toml"
+    if columns and hwif.exists():
+        said = dict(re.findall(r"^([A-Z_]+) = \{ value = \d+, doc = \".*owner (\w+)\.\" \}",
+                               hwif.read_text(), flags=re.M))
+        findings += [f"{where}: column {column} is owned by {said.get(column, 'nobody')}"
+                     for column, rows in columns.items() for where, owner in rows
+                     if said.get(column) != owner]
+        findings += [f"{lint.short(page)}: column {column} is in no table"
+                     for column in said if column not in columns]
+    return findings
+
+
+def check_limits(page):
+    """The table of build limits has every constant of both configurations, with its values."""
+    files = [ROOT / f"rtl/roci_config_{config}.sv" for config in ("wide", "narrow")]
+    if not page.exists() or not all(file.exists() for file in files):
+        return []
+    wide, narrow = (dict(re.findall(r"localparam int unsigned (\w+) = (\d+);", file.read_text()))
+                    for file in files)
+    said = {name: values for name, *values in re.findall(
+        r"^\| `([A-Z_]+)` \| (\d+) \| (\d+) \|", page.read_text(), flags=re.M)}
+    return [f"{lint.short(page)}: {name} is {wide[name]} and {narrow.get(name)}, the table says "
+            f"{' and '.join(said.get(name, ['nothing']))}"
+            for name in wide if said.get(name) != [wide[name], narrow.get(name)]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -131,7 +275,9 @@ def main():
     pages = lint.tracked("*.md")
     for page in pages:
         findings += check_links(page)
-    findings += check_trip_table() + check_module_table()
+    findings += check_trip_table() + check_module_table() + check_citations()
+    findings += check_blocks(ROOT / "docs/architecture.md") + check_blocks(ROOT / "docs/datapath.md")
+    findings += check_limits(ROOT / "docs/architecture.md")
     for finding in findings:
         print(finding)
     print(f"docs-check: {len(pages)} pages, {len(findings) or 'no'} findings")

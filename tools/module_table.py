@@ -47,7 +47,7 @@ def summary(path):
     sentence = re.split(r"(?<=[a-z0-9)`\]])\.(?:\s|$)", " ".join(text))[0].strip().rstrip(".:")
     sentence = re.sub(rf"^{path.stem}\s*:\s*", "", sentence)
     # Citations of rules belong into the file.
-    return re.sub(r"\s*\((DESIGN|wire\.md|IBTA)[^)]*\)", "", sentence) or None
+    return re.sub(r"\s*\(([a-z]+\.md|IBTA)[^)]*\)", "", sentence) or None
 
 
 def row(path):

@@ -2,7 +2,7 @@
 //
 // common_object_queue: FIFO of object numbers in which each object is at most once.
 //
-// The base of all schedulers (DESIGN rule 6): O(1), fair, the same cost for 1 QP and for 16 K.
+// The base of all schedulers (rule 6): O(1), fair, the same cost for 1 QP and for 16 K.
 //
 // push: "this object has work". If it is already in the queue, nothing happens; else it goes to the
 // end. pop: the oldest object leaves and may be pushed again from then on, in the same cycle even.

@@ -4,7 +4,7 @@
 // contract around it. docs/architecture.md names, for each stream, who writes and who reads it.
 // Widths come from roci_config_pkg. Layouts that software sees are NOT here (roci_hwif_pkg).
 //
-// Words used below: "decided" = a packet that will leave whatever happens (DESIGN rule 5);
+// Words used below: "decided" = a packet that will leave whatever happens (architecture.md rule 5);
 // "token" = an entry of the ordered write stream that comes out when everything before it is in
 // host memory (rule 4); "colour" = the 1-bit generation stamped at entry by which a fence knows
 // what was granted before it (rule 8, context_fence).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // context_fence: tells when nothing that was granted before a point in time is outstanding any more
-// (DESIGN rule 8: revoking waits for the granted).
+// (architecture.md rule 8: revoking waits for the granted).
 //
 // Drives one bit, the colour, to every unit that takes in work. A unit stamps the colour on the work
 // at entry, before it looks at any QP or MR state, and reports for each colour whether it still holds

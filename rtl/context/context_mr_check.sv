@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_mr_check: the one place where a key is judged (DESIGN 4 "keys and MPT").
+// context_mr_check: the one place where a key is judged (programming.md 4).
 //
 // Looks the key's MPT entry up (column MPT) and checks, the first failure counts: index in range,
 // entry valid and key byte right; function; local use only of regions, not of windows; PD (a type 2B

@@ -2,7 +2,7 @@
 //
 // context_mtt_cache: turns checked requests into DMA addresses, one answer per 4 KB page.
 //
-// Page tables lie in host memory (DESIGN 4 "MTT"); lines of 8 page addresses are kept in a direct-
+// Page tables lie in host memory (programming.md 4); lines of 8 page addresses are kept in a direct-
 // mapped cache with the tag {region, incarnation, line number}, so that a line of an earlier life of
 // a region never matches. Contiguous regions and unchecked addresses need no table.
 //

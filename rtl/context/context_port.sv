@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_port: the tables that belong to the port and are the same for all functions (DESIGN 4):
+// context_port: the tables that belong to the port and are the same for all functions:
 // MAC address and GID table, as registers that their readers see all at once.
 //
 // Written by the firmware over the context bus (columns PORT and GID, layouts ctx_port and ctx_gid in

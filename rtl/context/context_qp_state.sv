@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_qp_state: owns the state of every queue pair (DESIGN rule 1: one writer).
+// context_qp_state: owns the state of every queue pair (architecture.md rule 1: one writer).
 //
 // Two kinds of change go through one port, one at a time:
 // - firmware (column QP_STATE): sets any state, if the present one is among those it names (compare

@@ -5,7 +5,7 @@
 //
 // Whole packets only, so that the receive side, which serves the wire between two of them, never waits
 // in the middle of one. Room for two maximum packets (narrow: one and most of the next) and at most
-// PACKETS; full = the transmit side waits (TX may wait for RX, DESIGN rule 2). A packet with a bus
+// PACKETS; full = the transmit side waits (TX may wait for RX, rule 2). A packet with a bus
 // error goes on with `err` and is dropped there like a frame with a bad FCS.
 // Neighbours: ethernet_route → here → ethernet_merge.
 `default_nettype none

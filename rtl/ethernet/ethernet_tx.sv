@@ -4,10 +4,10 @@
 // the MAC as an AXI-Stream without FCS.
 //
 // A MAC cannot pause inside a frame. So a frame starts only when START_BEATS of it, or all of it,
-// are buffered; cut-through, because the first beat shall leave early (DESIGN 5.5). If the buffer
+// are buffered; cut-through, because the first beat shall leave early (performance.md). If the buffer
 // still runs empty in mid-frame, the frame is aborted as bad (`tuser` on a last beat), the rest of
 // the packet is thrown away and `underrun_o` tells whose it was: the request is sent again uncounted,
-// the response cursor goes back (DESIGN 5.3 "Aborted frame"). The next CAUTIOUS_FRAMES are then
+// the response cursor goes back (architecture.md 3.3). The next CAUTIOUS_FRAMES are then
 // stored whole before they start, so that slow memory costs speed, never progress.
 // A packet with a bus error ends as a bad frame.
 //

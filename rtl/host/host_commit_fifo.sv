@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// host_commit_fifo: the one order of all host writes and tokens (DESIGN rule 4).
+// host_commit_fifo: the one order of all host writes and tokens (architecture.md rule 4).
 //
 // Entries are pushed when a write burst is issued or a token is accepted, and leave in that order:
 // a write when its bus response has come, everything else when it is at the head. Responses come in

@@ -3,7 +3,7 @@
 // host_csr: BAR0 of all functions: AXI4-Lite slave of 64 bits, address {function, offset}.
 //
 // Takes one write per cycle and one read at a time, answers them from registers and RAM and sends
-// doorbell pages to host_doorbell, so the bus never waits for firmware, DMA or traffic (DESIGN rule 2).
+// doorbell pages to host_doorbell, so the bus never waits for firmware, DMA or traffic (rule 2).
 // An access that no register takes (unknown offset, wrong direction, narrower than 64 bits, management
 // from another function than 0) reads zero, writes nothing, is counted and answered OKAY: a program
 // that maps a page cannot stop the machine.

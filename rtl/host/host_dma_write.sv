@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // host_dma_write: all writes to host memory, in one order with the tokens that wait for them
-// (DESIGN rule 4).
+// (architecture.md rule 4).
 //
 // Four levels ask: 0 host_scatter, 1 queue_cq_writer, 2 queue_eq_writer, 3 cpu. In each cycle one
 // request is granted, by priority 2, 1, 3, 0: a write becomes an AXI burst (two if it has more than

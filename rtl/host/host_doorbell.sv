@@ -7,7 +7,7 @@
 // takes this kind now. Order of checks: kind known; object exists, of this incarnation, and takes the
 // kind; function and page are its own; bits beyond the width of the index are zero. A bad one is
 // counted, its function reported, and nothing else happens: a program can ring only for its own
-// objects (DESIGN rule 9).
+// objects (architecture.md rule 9).
 //
 // One doorbell per cycle; never waits once the rows are cleared after reset.
 // Does not: know whether an index is plausible for its ring (the queue does).

@@ -3,7 +3,7 @@
 // host_identity: registers of block `identity`: who the device is, what it can do, its clock.
 //
 // Everything but the clock and the firmware's words is constant for a build; a read needs neither
-// firmware nor DMA (hwif/csr.toml, DESIGN 4). Combinational.
+// firmware nor DMA (hwif/csr.toml). Combinational.
 // Neighbours: host_csr reads it, host_management has the firmware's words, context_timer the clock.
 `default_nettype none
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // packet_rx_buffer: stores received packets until they are known good, then lets them go in order
-// (DESIGN rule 3: nothing acts on a packet before its FCS flag and ICRC are known).
+// (architecture.md rule 3: nothing acts on a packet before its FCS flag and ICRC are known).
 //
 // A packet is written as it comes. Three verdicts join behind it, each in order: header checks, ICRC,
 // end of the frame (FCS, length). Good: the packet goes out. Bad: its beats are skipped and `fate_o`

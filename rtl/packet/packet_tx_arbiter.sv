@@ -6,7 +6,7 @@
 // responder's response walker and passes them on, never mixing the items of two packets. When both
 // have a packet ready they take turns, so that responses are never starved by a busy send side and
 // requests get at least every second packet (a NIC that answers READs at line rate still sends).
-// The order is fixed here, before any address is checked or any payload read is issued (DESIGN 5.2);
+// The order is fixed here, before any address is checked or any payload read is issued;
 // everything behind this point keeps it.
 //
 // Does not: look into packets, buffer. Combinational in the forward path; a choice once shown is

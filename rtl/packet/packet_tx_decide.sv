@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// packet_tx_decide: the point from which a packet always leaves (DESIGN rule 5).
+// packet_tx_decide: the point from which a packet always leaves (architecture.md rule 5).
 //
 // Every item's piece goes to the address check; the answers come back in order. When all pieces of a
 // packet are good its translated pieces become visible to host_gather and its descriptor to

@@ -7,13 +7,13 @@
 // landed (in its slot) ≥ taken (by a message) ≥ freed (slot not needed any more). Each is a RAM
 // with one writer, here or in the responder.
 // A queue is looked at when it was rung or slots came free (at most one place in the queue of
-// queues, DESIGN rule 6) and reads what fits: up to the end of the 512-byte line of its ring.
+// queues, rule 6) and reads what fits: up to the end of the 512-byte line of its ring.
 // Little is not fetched while much is there: fewer than 128 bytes wait until the stock falls below
 // eight WQEs or half the region, so that the rate does not hang on small reads. Many reads are on
 // their way.
 //
 // `look` tells the responder whether the next WQE is there, on its way, or not posted at all; RNR
-// is only for the last (DESIGN 5.3).
+// is only for the last (architecture.md 3.2).
 // Column RQ (hwif ctx_rq): a write of word 1 makes the queue start at index 0 with nothing posted.
 //
 // Does not: read WQEs again, raise SRQ_LIMIT (later: posted − taken). RESET of a QP and valid = 0

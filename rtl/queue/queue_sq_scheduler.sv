@@ -2,7 +2,7 @@
 //
 // queue_sq_scheduler: whose send queue is looked at next.
 //
-// A FIFO of QPs in which each one is at most once (DESIGN rule 6). What puts a QP into it:
+// A FIFO of QPs in which each one is at most once (architecture.md rule 6). What puts a QP into it:
 // - a doorbell (writes the producer index first),
 // - a wake: something changed that may let a stalled QP go on,
 // - queue_wqe_fetch, when there is more to fetch or a rewind was applied (SQ_AGAIN).

@@ -7,7 +7,7 @@
 // - Pop: a burst from the fetch point to the producer index, at most to the end of its 512 B line
 //   (no WQE crosses one). The fetch point advances at once, so that bursts of one QP overlap; if
 //   there is more, the QP is queued again. Popped QPs in RESET or INIT are discarded.
-// - Rewind (DESIGN rule 5): the fetch point goes to the rewind's WQE and the epoch is bumped,
+// - Rewind (rule 5): the fetch point goes to the rewind's WQE and the epoch is bumped,
 //   unless nothing was fetched in it yet. What is on its way carries the old epoch, and the
 //   packetizer, told by `epoch_o`, discards it. A STALL or YIELD of an old epoch is void: another
 //   rewind came first. Accepted is applied.

@@ -9,7 +9,7 @@
 //   and
 //                          reasons to go back
 //   requester_ack_output   completions, requests to requester_retry, wakes, ERR, events
-// and the queue of QPs to visit, in which a QP is at most once (DESIGN rule 6).
+// and the queue of QPs to visit, in which a QP is at most once (architecture.md rule 6).
 //
 // Events are taken whatever happens behind: they never wait for the walk (rule 2). Completions of a
 // QP leave in WQE order; a completion leaves only when no fetch will read its WQE again.

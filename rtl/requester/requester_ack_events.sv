@@ -6,7 +6,7 @@
 // (UD and UC: that is their acknowledgement) or were aborted, refused packets, timer reports,
 // changes of state. Each one updates the QP's event row (acknowledged PSN, pending cause to go
 // back, failure that waits for its turn) and queues the QP for the walker, which acts on the row.
-// Nothing here waits for the walker, for transmit or for completions (DESIGN rule 2).
+// Nothing here waits for the walker, for transmit or for completions (architecture.md rule 2).
 //
 // Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, and
 // below a packet that was refused here; others are ghosts and ignored. A NAK acknowledges what is
@@ -258,7 +258,7 @@ module requester_ack_events (
       end
 
       OP_TX_DONE: begin
-        // UD and UC: leaving is the acknowledgement (DESIGN 5.3)
+        // UD and UC: leaving is the acknowledgement (architecture.md 3.1)
         accepted = op_q.fate == roci_pkg::TX_SENT && qp_type != roci_pkg::QPT_RC && in_window;
         new_acked = op_q.psn + 24'd1;
         if (op_q.fate == roci_pkg::TX_UNDERRUN && in_window) begin

@@ -9,7 +9,7 @@
 //   requester_send_judge  may the next packet go?
 // and here the steps of a WQE. Before each packet it is judged afresh (LOAD, DECIDE), so an epoch,
 // a state or a window that changes takes effect between packets, and only there: a packet once
-// decided always leaves (DESIGN rule 5). A WQE that cannot go on is rewound to (STALL, YIELD): what
+// decided always leaves (rule 5). A WQE that cannot go on is rewound to (STALL, YIELD): what
 // follows of its QP is discarded by its epoch, and WQEs of other QPs follow.
 //
 // - The first WQE of a new epoch takes PSN, resume PSN and READ ordinal from the rewind point.

@@ -111,7 +111,7 @@ module requester_send_judge (
   assign inside_cap = behind(cap_distance) || (cap_distance >> cap_log2) == '0;
 
   // Inside a message an ACK is asked for every 16 packets, or every quarter of the cap if that is
-  // less (DESIGN 5.3).
+  // less (architecture.md 3.1).
   // Each message ends with an AckReq, so half a record region never goes by without one. Leaving it
   // out on some ends of messages would be decided beside this.
   assign ack_log2 = full_log2 < 5'd2 ? 5'd0

@@ -13,7 +13,7 @@
 //   executed SEND or WRITE, READs go to the search in the replay entries, anything else is dropped;
 //   the message in progress is not disturbed (wire.md 2.9).
 // A receive WQE that is posted but not yet in its slot: `wait_o`; under pressure of the packet
-// buffer the packet counts as lost instead (sequence NAK, never RNR; DESIGN 5.3).
+// buffer the packet counts as lost instead (sequence NAK, never RNR; architecture.md 3.2).
 //
 // Atomics and SEND with invalidate are refused as invalid requests. UC and UD frames are dropped.
 `default_nettype none

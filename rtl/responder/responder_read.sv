@@ -5,7 +5,7 @@
 //
 // Listens to the actions on their way to responder_receive. A READ is written to the entry
 // region base + (ordinal mod region). A duplicate READ goes to a search outside the receive path
-// (RX never waits, DESIGN rule 2): the newest entries first, one per cycle. It is answered again if
+// (RX never waits, rule 2): the newest entries first, one per cycle. It is answered again if
 // it is a subset of an entry: same key, start on a PMTU boundary of it, same end. Found: `lower_o`
 // moves the response cursor back. Not found, or more duplicates than there is room for: silence;
 // the requester asks again.

@@ -3,7 +3,7 @@
 // responder_respond: sends what the responder owes: READ responses, ACKs and NAKs, in PSN order per
 // QP.
 //
-// What is owed is a row per QP (bounded state that always has room, DESIGN rule 2). All changes of
+// What is owed is a row per QP (bounded state that always has room, rule 2). All changes of
 // a row pass one pipeline: tokens that came out of the write stream, duplicates, failures, and
 // walks. A walk decides the next packet of a QP from its row; responder_respond_rules has the
 // rules.

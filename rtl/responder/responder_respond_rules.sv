@@ -4,7 +4,7 @@
 // sends next. Combinational; responder_respond is the pipeline around it.
 //
 // - Responses leave in PSN order: an ACK or NAK waits until the READs accepted before it are
-//   answered (`ack_order`), and goes before later ones (DESIGN rule 7).
+//   answered (`ack_order`), and goes before later ones (architecture.md rule 7).
 // - One ACK or NAK waits at most: a newer one replaces it (it acknowledges more), a duplicate's
 //   ACK does not replace anything, a fatal NAK is never replaced.
 // - A duplicate READ lowers the cursor. What is answered again from the middle starts with FIRST or

@@ -2,7 +2,7 @@
 //
 // The firmware image on the Verilated CPU subsystem, with BAR0, doorbell check, fence and QP states
 // around it: from power-on to READY, a host's way from the admin queue to a queue pair in RTS and back,
-// latencies in core cycles (limits of DESIGN 6), bus errors, function reset, a new image through BAR0.
+// latencies in core cycles (architecture.md 9), bus errors, function reset, an image through BAR0.
 // Host memory answers reads after 250 cycles and writes after 100.
 //
 // ROCI_PROFILE=<command as in the table, or boot> prints on stdout where the core was in each cycle of
@@ -46,7 +46,7 @@ constexpr unsigned kWriteLatency = 100;
 constexpr unsigned kQps = kWide ? 1024 : 64;
 constexpr unsigned kFns = kWide ? 16 : 8;
 
-// DESIGN 6 for `wide`. In `narrow` the core has half the clock and its code is made small, not fast: what
+// architecture.md 9, `wide`. In `narrow` the core has half the clock and small code, not fast: what
 // is measured there, with a tenth to spare.
 constexpr std::uint64_t kCommandLimit = kWide ? 3000 : 10000;
 constexpr std::uint64_t kModifyLimit = kWide ? 6000 : 12600;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Proof of host_commit_fifo, the ordered writer's core (DESIGN rule 4): entries leave in the order
+// Proof of host_commit_fifo, the ordered writer's core (rule 4): entries leave in the order
 // of acceptance, unchanged; a write, and so every token behind it, never before its bus response;
 // an error belongs to the right write; the room of the levels keeps entries and held places within
 // DEPTH, so whoever holds a place can push: completions cannot block themselves. Users push when

@@ -212,7 +212,7 @@ TEST_CASE("bad receives, access flags of the queue pair, a message that is too l
                       [](uint8_t byte) { return byte == 0xa5; }));
     std::memset(to.inside(), 0xa5, 2999);
 
-    // access flags off: Invalid Request, not Remote Access (wire.md 4.34)
+    // access flags off: Invalid Request, not Remote Access (scenario 34)
     link.wish.access = IBV_ACCESS_LOCAL_WRITE;
     for (const auto opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
       link.reconnect();

@@ -15,7 +15,7 @@ namespace roci::test {
 /// Both configurations, for GENERATE.
 inline constexpr sim::ChipConfig kConfigs[] = {sim::ChipConfig::wide, sim::ChipConfig::narrow};
 
-/// World of system tests: the timing of DESIGN 5.5 unless a test changes it.
+/// World of system tests: the timing of performance.md unless a test changes it.
 inline sim::WorldConfig rtl_world(sim::ChipConfig chip, uint64_t seed = 1) {
   sim::WorldConfig config;
   config.chip = chip;

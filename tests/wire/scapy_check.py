@@ -5,7 +5,7 @@ headers again from scapy's layers; recomputes FCS-like and ICRC values with zlib
 
 usage: scapy_check.py FRAMES.pcapng FRAMES.json   (both from wire_make_capture)
 
-scapy's RoCE layers know nothing of other extended headers, and of no ICRC without UDP (wire.md §1.10).
+scapy's RoCE layers know nothing of other extended headers, and of no ICRC without UDP (wire.md 3).
 """
 import json
 import sys

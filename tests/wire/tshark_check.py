@@ -5,7 +5,7 @@
 usage: tshark_check.py FRAMES.pcapng FRAMES.json   (both from wire_make_capture)
 
 XRC frames: Wireshark 4.0 knows no XRC opcodes, so only Ethernet, GRH and BTH are compared. The ICRC is
-compared as a number, tshark does not verify it (wire.md §1.10).
+compared as a number, tshark does not verify it (wire.md 3).
 """
 import json
 import shutil

@@ -291,11 +291,13 @@ class Formal(Tree):
 class Docs(Tree):
     TRIP = "# X\n\n## The trip of a message\n\n" + "".join(
         f"| {step} | [a](rtl/README.md) |\n" for step in range(1, 15))
+    LIMITS = "| `BYTES` | 8 | 1 | width |\n"
 
     def setUp(self):
         super().setUp()
         self.write("README.md", self.TRIP)
-        self.write("docs/architecture.md", "# A\n")
+        self.write("docs/architecture.md", "# A\n\n" + self.LIMITS)
+        self.write("docs/style.md", "# S\n")          # the tools cite it
         self.write("hwif/a.toml", "")
         self.write("tools/hwifgen/hwifgen.py", "import sys\nsys.exit(0)\n")
         self.assert_clean("docs_check.py", "--write")
@@ -329,6 +331,53 @@ class Docs(Tree):
         self.write("rtl/common/common_reg.sv", MODULE.replace(
             "// common_reg: adds a_i to b_i (IBTA 1.2). More text.\n", ""))
         self.assert_finds("does not say in a sentence", "docs_check.py")
+
+    def test_citations_must_lead_somewhere(self):
+        self.write("docs/wire.md", "# W\n\n## 2. Rules\n\n### 2.4 NAK\n\n## 4. Cases\n\n"
+                   "| # | x |\n|--:|---|\n| 20 | x |\n")
+        self.write("docs/architecture.md", "# A\n\n## 2. Rules\n\n1. **One.** x\n2. **Two.** x\n\n"
+                   + self.LIMITS)
+        good = ("// common_x: tells a thing (wire.md 2.4, IBTA 9.7). See architecture.md 2,\n"
+                "// docs/wire.md\n// §2.4 and wire.md 4; architecture.md rule 2; README.md.\n")
+        self.write("tests/unit/common/x.hpp", good + "// scenarios 20\n")
+        self.assert_clean("docs_check.py")
+        faults = {
+            "x.hpp:4: docs/wire.md has no section 2.5": "// wire.md 2.5\n",
+            "x.hpp:4: docs/wire.md has no section 9": "// wire.md\n// §9\n",
+            "docs/wire.md has no section 2.14": "// wire.md 2.4, 2.14\n",
+            "docs/wire.md has no section 3": "// (wire.md §2.4 and 3)\n",
+            "docs/architecture.md has no rule 3": "// architecture.md rule 3\n",
+            "there is no docs/nowhere.md": "// nowhere.md 2\n",
+            "there is no docs/gone.md": "// see docs/gone.md.\n",
+            "docs/wire.md 4 has no scenario 21": "// scenarios 20, 21\n",
+            "cites DESIGN": "// DESIGN 5.3\n",
+        }
+        for pattern, text in faults.items():
+            with self.subTest(pattern):
+                self.write("tests/unit/common/x.hpp", good + text)
+                self.assert_finds(pattern, "docs_check.py")
+
+    def test_the_architecture_page_follows_the_code(self):
+        row = "| `common_reg` | `a_i`, `b_i` | `q_o` | QP_X |\n"
+        limits = "\n" + self.LIMITS
+        self.write("hwif/contexts.toml",
+                   'QP_X = { value = 0, doc = "A column; owner common_reg." }\n')
+        page = "docs/architecture.md"
+        self.write(page, row + limits)
+        self.assert_clean("docs_check.py")
+        faults = {
+            "there is no module common_gone": row + limits + "\n`common_gone` has it.\n",
+            "common_reg has no port c_i": row.replace("b_i", "c_i") + limits,
+            "no package has the type lost_t": row + limits + "\nof `lost_t`\n",
+            "column QP_Y is owned by nobody": row.replace("QP_X", "QP_X, QP_Y") + limits,
+            "column QP_X is in no table": row.replace("QP_X", "QP_Z") + limits,
+            "BYTES is 8 and 1, the table says 8 and 2": row + limits.replace("1", "2"),
+            "BYTES is 8 and 1, the table says nothing": row,
+        }
+        for pattern, text in faults.items():
+            with self.subTest(pattern):
+                self.write(page, text)
+                self.assert_finds(pattern, "docs_check.py")
 
     def test_an_old_generated_page_is_found(self):
         self.write("tools/hwifgen/hwifgen.py", "import sys\nprint('old')\nsys.exit(1)\n")

@@ -152,7 +152,7 @@ pkg::xlat_req_t make(Bench& bench) {
   return q;
 }
 
-// The rules, written from DESIGN 4 and wire.md 2.14.
+// The rules, written from programming.md 4 and wire.md 2.14.
 pkg::mr_checked_t judge(const Bench& bench, const pkg::xlat_req_t& q) {
   pkg::mr_checked_t out{};
   const auto access = static_cast<unsigned>(q.piece.access);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// The master of the context bus (docs/architecture.md §2) for tests of modules that own columns.
+// The master of the context bus (architecture.md 4) for tests of modules that own columns.
 #pragma once
 
 #include <cstdint>

@@ -259,7 +259,7 @@ TEST_CASE("one item per cycle") {
   bench.idle(make.decided.size());
 }
 
-// DESIGN 5.3: a fatal NAK and the responses before it are still sent in ERR.
+// architecture.md 3.2: a fatal NAK and the responses before it are still sent in ERR.
 TEST_CASE("in ERR the responses before a fatal NAK leave, and the NAK") {
   Random random;
   Bench bench(random);

@@ -391,7 +391,7 @@ TEST_CASE("a lone queue keeps many reads on their way") {
   ring.address = 0x7000000;
   ring.log2 = 9;
   ring.stride_code = 0;
-  ring.slot_log2 = 7;                          // 128 slots (DESIGN 5.4: a lone RQ)
+  ring.slot_log2 = 7;                          // 128 slots (architecture.md 7: a lone RQ)
   Queue& q = b.start(ring);
   const std::uint64_t wqes = 1500;
   std::uint64_t begin = 0;

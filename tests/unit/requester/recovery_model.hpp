@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // The world around the recovery side of the requester: programs that post and reuse ring places,
-// fetch and packetizer (DESIGN 5.3), a link that loses, duplicates and reorders, peers that answer
+// fetch and packetizer (architecture.md 3), a link that loses, duplicates and reorders, peers that answer
 // (wire.md §2), and the RX commit with its tokens.
 //
 // Written from the rules, not from the RTL. It fails the test (Failure) when a completion is wrong,

@@ -185,7 +185,7 @@ pkg::ack_token_t token(unsigned qp, pkg::ack_event_kind_e kind, std::int64_t at,
 constexpr unsigned status(hwif::CqeStatus s) { return static_cast<unsigned>(s); }
 constexpr unsigned vendor(hwif::VendorStatus s) { return static_cast<unsigned>(s); }
 
-/// The rules of wire.md 2.4 and DESIGN 5.3 for one event.
+/// The rules of wire.md 2.4 and architecture.md 3.1 for one event.
 void apply(Model& m, pkg::ack_event_kind_e kind, std::int64_t p, std::int64_t trigger,
            unsigned syndrome, bool error, unsigned& ghosts) {
   const bool good = m.counts(p) && (kind != pkg::ACK_EVENT_IMPLIED_NAK || m.counts(trigger));
