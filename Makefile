@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause-Patent
 #
 # The verbs of the project. Each one calls cmake, ctest or a tool; nothing is built here.
-# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow, BOARD=<name>.
+# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow (soak, synth).
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -12,12 +12,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-# $(call need,<file>,<what>): a target whose content is not in the tree fails and says so.
-need = test -e $(1) || { echo "make $@: $(2) is not in this tree: no $(1)" >&2; exit 1; }
 cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
-.PHONY: help setup configure build demo test lint docs-check soak synth bench formal firmware docs \
-  bitstream flash clean
+.PHONY: help setup configure build demo test lint docs-check soak synth bench formal firmware docs clean
 
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
@@ -33,14 +30,13 @@ build: configure
 	@$(cmake_build)
 
 ## demo        stock ibv_rc_pingpong between two RTL NICs, latency in simulated time, a capture
-demo:
-	@$(call need,sim/nicsim,the simulator program)
-	@$(MAKE) build
+demo: configure
+	@$(cmake_build) --target nicsim roci_preload
 	@tools/demo $(BUILD)
 
-## test        build everything, run all tests (proofs included, soak not)
+## test        build everything, run all tests (proofs and a short soak included)
 test: build
-	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error -LE '^soak$$'
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
 
 ## lint        file rules, Verilator, Yosys, clang-tidy
 lint: configure
@@ -49,11 +45,11 @@ lint: configure
 	@$(cmake_build)
 	@$(PYTHON) tools/lint.py --build $(BUILD) --jobs $(JOBS) tidy
 
-## docs        regenerate docs/hardware-interface.md
+## docs        regenerate docs/hardware-interface.md and rtl/README.md
 docs: setup
 	@$(PYTHON) tools/docs_check.py --write
 
-## docs-check  generated pages are current, links lead somewhere
+## docs-check  generated pages are current, links and citations lead somewhere, pages match the code
 docs-check: setup
 	@$(PYTHON) tools/docs_check.py
 
@@ -64,50 +60,23 @@ soak: configure
 	  --config $(or $(CONFIG),wide) $(ARGS)
 
 ## synth       area and logic depth of both configurations (CONFIG=wide|narrow: one of them)
-synth:
-	@$(call need,rtl/roci_top.sv,the top of the chip)
-	@$(MAKE) configure
-	@$(cmake_build) --target roci_generate
-	@$(call firmware_if_there)
+synth: configure
+	@$(cmake_build) --target roci_generate firmware
 	@$(PYTHON) tools/synth.py --build $(BUILD) --jobs $(JOBS) $(addprefix --config ,$(CONFIG))
 
 ## bench       figures of merit in simulated cycles, against their limits
-bench:
-	@$(call need,tests/bench/run,the benchmark)
-	@$(MAKE) build
+bench: build
 	@tests/bench/run $(BUILD)
 
 ## formal      proofs of small blocks, and planted faults that they must find
-formal:
-	@$(call need,tests/formal,the folder of the proofs)
-	@$(MAKE) configure
+formal: configure
 	@$(cmake_build) --target roci_generate
 	@$(PYTHON) tools/formal.py --build $(BUILD) --jobs $(JOBS)
 
 ## firmware    image of the RISC-V firmware
-firmware:
-	@$(call need,firmware/CMakeLists.txt,the firmware)
-	@$(MAKE) configure
+firmware: configure
 	@$(cmake_build) --target firmware
-
-## bitstream   BOARD=<name>: bitstream of a board
-bitstream:
-	@test -n "$(BOARD)" || { echo "make bitstream: which board? BOARD=<name>" >&2; exit 2; }
-	@$(call need,constraints/$(BOARD),the board $(BOARD))
-	@$(call need,constraints/$(BOARD)/build,its build script)
-	@$(MAKE) configure
-	@constraints/$(BOARD)/build $(BUILD)
-
-## flash       BOARD=<name>: write the bitstream into the board
-flash:
-	@test -n "$(BOARD)" || { echo "make flash: which board? BOARD=<name>" >&2; exit 2; }
-	@$(call need,constraints/$(BOARD),the board $(BOARD))
-	@$(call need,constraints/$(BOARD)/flash,its flash script)
-	@constraints/$(BOARD)/flash $(BUILD)
 
 ## clean       remove what the build made (.venv stays)
 clean:
 	@rm -rf $(BUILD)
-
-# Synthesis reads the firmware image into the RAM of the CPU.
-firmware_if_there = if test -e firmware/CMakeLists.txt; then $(cmake_build) --target firmware; fi

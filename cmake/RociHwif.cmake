@@ -17,16 +17,14 @@ target_include_directories(roci_hwif INTERFACE ${ROCI_HWIF_DIR})
 file(GLOB hwif_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hwif/*.toml)
 file(GLOB hwif_tool CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/hwifgen/*.py
   ${PROJECT_SOURCE_DIR}/tools/hwifgen/*.hpp)
-if(hwif_sources AND EXISTS ${PROJECT_SOURCE_DIR}/tools/hwifgen/hwifgen.py)
-  add_custom_command(OUTPUT ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv ${ROCI_HWIF_DIR}/roci_hwif.hpp
-    COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/hwifgen/hwifgen.py --out ${ROCI_HWIF_DIR}
-            ${hwif_sources}
-    DEPENDS ${hwif_sources} ${hwif_tool}
-    COMMENT "generate the hardware/software interface" VERBATIM)
-  add_custom_target(hwif_generate
-    DEPENDS ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv ${ROCI_HWIF_DIR}/roci_hwif.hpp)
-  add_dependencies(roci_hwif hwif_generate)
-endif()
+add_custom_command(OUTPUT ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv ${ROCI_HWIF_DIR}/roci_hwif.hpp
+  COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/hwifgen/hwifgen.py --out ${ROCI_HWIF_DIR}
+          ${hwif_sources}
+  DEPENDS ${hwif_sources} ${hwif_tool}
+  COMMENT "generate the hardware/software interface" VERBATIM)
+add_custom_target(hwif_generate
+  DEPENDS ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv ${ROCI_HWIF_DIR}/roci_hwif.hpp)
+add_dependencies(roci_hwif hwif_generate)
 
 function(roci_svstructs target)
   cmake_parse_arguments(S "" "CONFIG;NAMESPACE" "" ${ARGN})
@@ -36,16 +34,12 @@ function(roci_svstructs target)
   set(tool ${PROJECT_SOURCE_DIR}/tools/svstructs)
   set(header ${CMAKE_CURRENT_BINARY_DIR}/${target}/${target}.hpp)
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target})
-  set(hwif "")
-  if(TARGET hwif_generate)
-    set(hwif --hwif ${ROCI_HWIF_DIR})
-  endif()
   file(GLOB depends CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rtl/*/*_pkg.sv)
   add_custom_command(OUTPUT ${header}
-    COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rtl.py structs --config ${S_CONFIG} ${hwif}
-            --namespace ${S_NAMESPACE} --output ${header}
+    COMMAND ${ROCI_PYTHON} ${PROJECT_SOURCE_DIR}/tools/rtl.py structs --config ${S_CONFIG}
+            --hwif ${ROCI_HWIF_DIR} --namespace ${S_NAMESPACE} --output ${header}
     DEPENDS ${depends} ${PROJECT_SOURCE_DIR}/rtl/roci_config_${S_CONFIG}.sv ${tool}/svstructs.py
-            $<$<TARGET_EXISTS:hwif_generate>:${ROCI_HWIF_DIR}/roci_hwif_pkg.sv>
+            ${ROCI_HWIF_DIR}/roci_hwif_pkg.sv
     COMMENT "C++ types of the packages, ${S_CONFIG}" VERBATIM)
   add_custom_target(${target}_generate DEPENDS ${header})
   add_library(${target} INTERFACE)
@@ -56,6 +50,4 @@ endfunction()
 
 # Everything that lint, synthesis and proofs need from the build: the generated interface.
 add_custom_target(roci_generate)
-if(TARGET hwif_generate)
-  add_dependencies(roci_generate hwif_generate)
-endif()
+add_dependencies(roci_generate hwif_generate)

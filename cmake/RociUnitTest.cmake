@@ -3,7 +3,8 @@
 # Unit tests of RTL modules, found by their names.
 #
 # tests/unit/<folder>/<module>_test.cpp tests rtl/<folder>/<module>.sv. Each test is built once per
-# configuration as unit_<module>_<config> and run by ctest under that name.
+# configuration as unit_<module>_<config> and run by ctest under that name; target unit_<module>
+# builds all of them.
 #
 # If tests/unit/<folder>/<module>_tb.sv exists, module <module>_tb is the top instead (a thin
 # wrapper).
@@ -63,8 +64,7 @@ function(roci_unit_test test)
     set(top ${module})
     set(source ${dut})
   else()
-    message(WARNING "${test}: no ${dut}; the test is left out until the module exists")
-    return()
+    message(FATAL_ERROR "${test}: no ${dut} and no ${tb}: a test has the name of its module")
   endif()
   file(STRINGS ${test} mentions_structs REGEX "#include.*roci_svstructs.hpp")
   # The independent wire codec and the golden frames, for tests that judge packets.
@@ -73,6 +73,7 @@ function(roci_unit_test test)
   if(NOT lines)
     set(lines "// model:")
   endif()
+  add_custom_target(unit_${module} COMMENT "unit tests of ${module} are built")
   foreach(line IN LISTS lines)
     set(configs wide narrow)
     set(args "")
@@ -132,6 +133,7 @@ function(roci_unit_test test)
       endif()
       target_precompile_headers(${name} REUSE_FROM unit_pch)
       add_dependencies(unit_tests ${name})
+      add_dependencies(unit_${module} ${name})
       add_test(NAME ${name} COMMAND ${name})
       set_tests_properties(${name} PROPERTIES LABELS "unit;${folder}" TIMEOUT 300)
     endforeach()
@@ -139,7 +141,7 @@ function(roci_unit_test test)
 endfunction()
 
 file(GLOB unit_test_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/unit/*/*_test.cpp)
-# A test may appear before its module: look again when the module does.
+# Whether a test has a wrapper is looked up anew when files come and go.
 file(GLOB unit_rtl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rtl/*/*.sv
   ${PROJECT_SOURCE_DIR}/tests/unit/*/*_tb.sv)
 foreach(test IN LISTS unit_test_sources)

@@ -11,6 +11,8 @@
     - citations in comments and data lead somewhere: "wire.md 2.4", "wire.md §2.4" and
       "architecture.md rule 5" to a page of docs/ with that section or rule, "scenario 20" in tests
       to a row of wire.md 4;
+    - docs/troubleshooting.md knows every vendor status and every drop, retry and error counter that
+      the RTL produces, docs/extending.md every environment variable that the code reads;
     - docs/architecture.md and docs/datapath.md name modules that exist; the tables of architecture.md
       name ports and columns of those modules, and the build limits of both configurations.
 """
@@ -261,6 +263,43 @@ def check_limits(page):
             for name in wide if said.get(name) != [wide[name], narrow.get(name)]]
 
 
+def check_codes(page):
+    """What the RTL can report stands on the page, and the page names only what the interface has."""
+    if not page.exists():
+        return []
+    text, name = page.read_text(), lint.short(page)
+    rtl_text = "".join(path.read_text() for path in (ROOT / "rtl").glob("**/*.sv"))
+    hwif = "".join(path.read_text() for path in (ROOT / "hwif").glob("*.toml"))
+    told = set(re.findall(r"\w+", text))
+    findings = [f"{name}: vendor status {code} is missing"
+                for code in sorted(set(re.findall(r"VENDOR_STATUS_([A-Z_]+)\b", rtl_text)) - told)]
+    causes = re.compile(r"^(rx_drop_\w+|retry_\w+|tx_nak_\w+|tx_stall_\w+|\w+_error(_\w+)?|\w+_errors"
+                        r"|cq_overflow|eq_overrun)$")
+    counters = {code.lower() for code in re.findall(r"\bCOUNTER_([A-Z_]+)\b", rtl_text)}
+    findings += [f"{name}: counter {counter} is missing" for counter in sorted(counters - told)
+                 if causes.match(counter)]
+    known = set(re.findall(r"^(\w+) = \{ value", hwif, flags=re.M))
+    section = text[text.find("## 3. Counters"):]
+    for row in re.findall(r"^\| (`.*?) \|", section, flags=re.M):
+        findings += [f"{name}: the interface has no counter {word}"
+                     for word in re.findall(r"`(\w+)`", row) if word not in known]
+    return findings
+
+
+def check_environment(page):
+    """Environment variables that the code reads are on the page."""
+    if not page.exists():
+        return []
+    told = set(re.findall(r"`(\w+)`", page.read_text()))
+    findings = []
+    for path in lint.tracked("*.cpp", "*.hpp"):
+        text = path.read_text(errors="replace")
+        for name in sorted(set(re.findall(r"\b(?:getenv|variable)\(\"(\w+)\"\)", text)) - told):
+            if name not in ("LD_PRELOAD", "PATH", "HOME"):
+                findings.append(f"{lint.short(path)}: {name} is not in {lint.short(page)}")
+    return findings
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -278,6 +317,8 @@ def main():
     findings += check_trip_table() + check_module_table() + check_citations()
     findings += check_blocks(ROOT / "docs/architecture.md") + check_blocks(ROOT / "docs/datapath.md")
     findings += check_limits(ROOT / "docs/architecture.md")
+    findings += check_codes(ROOT / "docs/troubleshooting.md")
+    findings += check_environment(ROOT / "docs/extending.md")
     for finding in findings:
         print(finding)
     print(f"docs-check: {len(pages)} pages, {len(findings) or 'no'} findings")

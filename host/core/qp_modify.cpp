@@ -126,8 +126,8 @@ constexpr uint32_t PSN_MASK = (1u << 24) - 1;
 hwif::AddressVector Qp::path_from(const ibv_ah_attr& attr) {
   Device& device = pd_.device();
   if (!attr.is_global) {
-    fail(EINVAL, "ah_attr.is_global is 0: RoCE needs a GRH: pass -g <index> to perftest or "
-                 "ibv_*_pingpong, or set is_global and grh");
+    fail(EINVAL, "ah_attr.is_global is 0: RoCE needs a GRH: pass -g <index> to "
+                 "ibv_*_pingpong, -x <index> to perftest, or set is_global and grh");
   }
   check_range("ah_attr.port_num", attr.port_num, 1, 1);
   const auto gids = device.gid_table();

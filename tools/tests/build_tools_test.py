@@ -379,6 +379,28 @@ class Docs(Tree):
                 self.write(page, text)
                 self.assert_finds(pattern, "docs_check.py")
 
+    def test_codes_and_variables_must_be_told(self):
+        self.write("hwif/a.toml", 'rx_drop_a = { value = 1, doc = "A." }\n')
+        self.write("rtl/common/roci_pkg.sv", PKG + "// VENDOR_STATUS_KEY COUNTER_RX_DROP_A COUNTER_CQE\n")
+        self.write("host/a.cpp", "// SPDX\nauto x = getenv(\"ROCI_A\");\n")
+        codes = "KEY\n\n## 3. Counters\n\n| `rx_drop_a` | x |\n"
+        self.write("docs/troubleshooting.md", codes)
+        self.write("docs/extending.md", "| `ROCI_A` |\n")
+        self.assert_clean("docs_check.py", "--write")
+        self.assert_clean("docs_check.py")
+        faults = {
+            "vendor status KEY is missing": ("docs/troubleshooting.md", codes.replace("KEY", "KEYS")),
+            "counter rx_drop_a is missing": ("docs/troubleshooting.md", codes.replace("rx_drop_a", "x")),
+            "has no counter rx_drop_b": ("docs/troubleshooting.md", codes + "| `rx_drop_b` | x |\n"),
+            "ROCI_A is not in docs/extending.md": ("docs/extending.md", "ROCI_B\n"),
+        }
+        for pattern, (name, text) in faults.items():
+            with self.subTest(pattern):
+                kept = (self.root / name).read_text()
+                self.write(name, text)
+                self.assert_finds(pattern, "docs_check.py")
+                self.write(name, kept)
+
     def test_an_old_generated_page_is_found(self):
         self.write("tools/hwifgen/hwifgen.py", "import sys\nprint('old')\nsys.exit(1)\n")
         self.assert_finds("^old$|\nold\n|old", "docs_check.py")
