@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // roci_control: everything that is not on the way of a packet: BAR0, doorbells, interrupts, the CPU
-// with its firmware, and the context blocks that all others ask or listen to. Wiring only.
+// with its firmware, and the context blocks that all others ask or listen to. Wiring; the
+// only state counts admin commands under way.
 //
 //   BAR0 ► host_csr ► host_doorbell ► doorbells to the queues
 //              └► cpu_subsystem ► context bus to every owner of a column

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // roci_receive: the way of a frame from the MAC to host memory, as far as it is the same for requests
-// and responses. Wiring only.
+// and responses. Wiring, the FIFOs for payload and order between the parts, and counts of good packets.
 //
 //   ethernet_rx ─┐
 //                ├► ethernet_merge ► packet_rx_trim ► packet_rx_buffer ► packet_header_parse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // roci_transmit: the way of a packet from its decision to the MAC, the same for requests and
-// responses. Wiring only.
+// responses. Wiring, and counts of decided packets by kind.
 //
 //   requests ──┐
 //              ├► packet_tx_arbiter ► packet_tx_decide ─ descriptors ─► packet_header_build

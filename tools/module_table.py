@@ -24,7 +24,7 @@ FOLDERS = {
     "requester": "Our side of a message: work requests to packets, acknowledgements, retries",
     "packet": "Packets: order, headers, ICRC, receive buffer",
     "ethernet": "Frames to and from the MAC",
-    "responder": "The peer's side of a message: checks, receive, read, atomic, answers",
+    "responder": "The peer's side of a message: checks, receive, read, answers",
     "cpu": "The processor of the control path",
     "common": "Parts that all others are built from",
 }

@@ -10,7 +10,7 @@ Called by cmake/RociModel.cmake. What it adds to a bare call of Verilator:
 - with --structs, roci_svstructs.hpp beside them: the types of those packages for C++;
 - the dependency file names the outputs that CMake knows.
 
-Does not compile. Source of the numbers behind it: docs/decisions/.
+Does not compile.
 """
 import argparse
 import pathlib
