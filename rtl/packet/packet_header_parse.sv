@@ -3,9 +3,9 @@
 // packet_header_parse: takes a good packet apart into its headers, as named fields, and its payload,
 // moved down to byte 0, without pad and ICRC.
 //
-// The headers leave as soon as their last byte is there; the payload follows on its own stream (no
-// beats if it is empty). One input beat per cycle; a payload whose end is pushed into a beat of its
-// own takes one cycle more. The payload stream needs a FIFO behind it of as many beats as come while
+// The headers leave as soon as their last byte is there, of one packet in two cycles at most; the
+// payload follows on its own stream (no beats if it is empty). One input beat per cycle; a payload
+// whose end is pushed into a beat of its own takes one cycle more. The payload stream needs a FIFO behind it of as many beats as come while
 // the packet's destination is looked up, else packets wait for each other.
 //
 // Does not: judge (that was done). Neighbours: packet_rx_buffer → here → packet_rx_dispatch (headers),
@@ -108,8 +108,9 @@ module packet_header_parse (
     headers.imm = info.reth ? extension[8*12-1-:32] : extension[8*28-1-:32];
   end
 
+  // Half the rate does: a packet is 94 bytes of wire at least, 1.9 cycles of wide.
   assign headers_valid = beat_valid_i && complete && !headers_sent_q;
-  common_skid #(.WIDTH($bits(roci_pkg::rx_headers_t))) u_headers (
+  common_half_slice #(.WIDTH($bits(roci_pkg::rx_headers_t))) u_headers (
     .clk_i, .rst_i,
     .in_valid_i(headers_valid), .in_ready_o(headers_ready), .in_i(headers),
     .out_valid_o(headers_valid_o), .out_ready_i(headers_ready_i), .out_o(headers_bits)
