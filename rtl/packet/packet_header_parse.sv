@@ -5,8 +5,9 @@
 //
 // The headers leave as soon as their last byte is there, of one packet in two cycles at most; the
 // payload follows on its own stream (no beats if it is empty). One input beat per cycle; a payload
-// whose end is pushed into a beat of its own takes one cycle more. The payload stream needs a FIFO behind it of as many beats as come while
-// the packet's destination is looked up, else packets wait for each other.
+// whose end is pushed into a beat of its own takes one cycle more. The payload stream needs a FIFO
+// behind it of as many beats as come while the packet's destination is looked up, else packets wait
+// for each other.
 //
 // Does not: judge (that was done). Neighbours: packet_rx_buffer → here → packet_rx_dispatch (headers),
 // host_scatter (payload).
