@@ -41,7 +41,7 @@ constexpr std::array<ibv_wc_opcode, 32> SEND_OPCODES = [] {
 // "Status 12" alone helps nobody: say which queue pair and which check.
 [[gnu::noinline, gnu::cold]] void log_failure(const Cqe& cqe) noexcept {
   if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
-  log(LogLevel::INFO, "completion of QP 0x%x failed: %s, vendor status %s", cqe.get<Cqe::qpn>(),
+  log(LogLevel::WARN, "completion of QP 0x%x failed: %s, vendor status %s", cqe.get<Cqe::qpn>(),
       to_string(cqe.get<Cqe::status>()), to_string(cqe.get<Cqe::vendor_status>()));
 }
 

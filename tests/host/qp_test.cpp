@@ -4,6 +4,9 @@
 // flushing, RESET and new life, events.
 #include "world.hpp"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <set>
 
 using namespace roci;
@@ -36,6 +39,23 @@ struct One {
   Cq cq;
   Qp qp;
 };
+
+// What the host stack prints on stderr during `run`; with ROCI_LOG unset: warnings.
+template <class Run>
+std::string stderr_of(Run run) {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  const int kept = dup(STDERR_FILENO);
+  REQUIRE(dup2(fileno(file), STDERR_FILENO) == STDERR_FILENO);
+  run();
+  REQUIRE(dup2(kept, STDERR_FILENO) == STDERR_FILENO);
+  close(kept);
+  std::rewind(file);
+  std::string text(4096, 0);
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
+}
 
 constexpr int PATH = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 constexpr ibv_qp_state STATES[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
@@ -258,6 +278,25 @@ TEST_CASE("operations that this version does not have") {
     ibv_send_wr wr = send_wr(opcode, nullptr, 0, 1);
     CHECK(post(one.qp, wr) == EOPNOTSUPP);
   }
+}
+
+TEST_CASE("a failed completion is one warning with both codes, those flushed behind it are none") {
+  Pair pair({}, caps(16, 1), 128);
+  Region region(pair.a.pd, 4096);
+  ibv_sge sge = region.sge(0, 8);
+  const std::string said = stderr_of([&] {
+    for (uint64_t i = 0; i < 4; ++i) {
+      ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &sge, 1, i);
+      wr.wr.rdma.remote_addr = 0;                // of no region of the peer
+      if (post(pair.a_qp, wr) != 0) break;
+    }
+    for (int i = 0; i < 4; ++i) static_cast<void>(wait_wc(pair.a_cq));
+  });
+  char line[128];
+  snprintf(line, sizeof line,
+           "roci: completion of QP 0x%x failed: REM_ACCESS_ERR, vendor status NAK_REMOTE_ACCESS\n",
+           pair.a_qp.number());
+  CHECK(said == line);
 }
 
 TEST_CASE("an error flushes all that was posted, in order, later posts too; RESET and new life") {
