@@ -24,8 +24,9 @@ double number(const std::string& option, const std::string& text, double low, do
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != 0 || !(value >= low && value <= high)) {
-    throw UsageError(option + " " + text + ": not a number from " + std::to_string(low) + " to " +
-                     std::to_string(high));
+    char range[64];
+    std::snprintf(range, sizeof range, "%.15g to %.15g", low, high);
+    throw UsageError(option + " " + text + ": not a number from " + range);
   }
   return value;
 }

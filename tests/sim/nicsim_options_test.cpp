@@ -45,6 +45,13 @@ std::vector<uint8_t> cqe(uint32_t qpn, uint16_t index,
 
 }  // namespace
 
+TEST_CASE("a refused number is told with its range, as people write numbers") {
+  CHECK(refusal({"run", "--latency", "-1", "--", "true"}) ==
+        "--latency -1: not a number from 0 to 1000000000");
+  CHECK(refusal({"run", "--rate", "many", "--", "true"}).find("not a number from ") !=
+        std::string::npos);
+}
+
 TEST_CASE("defaults are those of the design") {
   const Options o = parse({"run", "--", "prog", "--loss", "x"});
   CHECK(o.command == Command::run);
