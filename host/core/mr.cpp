@@ -103,6 +103,9 @@ Mr::~Mr() {
     destroy();
   } catch (const Error& error) {
     log(LogLevel::WARN, "deregistering the region with lkey 0x%x: %s", lkey_, error.what());
+    // The device may go on using it: maps and table have to stay.
+    hold_.abandon();
+    table_.abandon();
   }
 }
 
@@ -117,19 +120,24 @@ void Mr::reregister(int flags, Pd* pd, void* address, size_t bytes, unsigned acc
   const uint64_t new_iova = translation ? reinterpret_cast<uintptr_t>(address) : iova_;
   const unsigned new_access = rights ? access : access_;
 
-  // The memory is prepared even if only rights change: with LOCAL_WRITE it has to be writable.
-  Memory memory = prepare(new_address, new_bytes, new_iova, new_access);
+  // The memory is prepared also if only rights change: with LOCAL_WRITE it has to be writable, and
+  // another hold may see it at other addresses. If only the domain changes the device keeps the
+  // translation it has, and so do we.
+  const bool moves = translation || rights;
+  Memory memory;
+  if (moves) memory = prepare(new_address, new_bytes, new_iova, new_access);
   using I = hwif::ReregMrInput;
   I input{};
   input.set<I::memory>(memory.params);
-  // Another hold may see the same memory at other addresses.
-  input.set<I::change_translation>(translation || rights);
+  input.set<I::change_translation>(moves);
   input.set<I::change_rights>(rights);
   input.set<I::change_pd>(domain);
   if (domain) input.set<I::pd>(pd->number());
   device.admin().run<hwif::admin::ReregMr>(index_, {}, input);
-  std::swap(hold_, memory.hold);
-  std::swap(table_, memory.table);
+  if (moves) {
+    std::swap(hold_, memory.hold);
+    std::swap(table_, memory.table);
+  }
   if (domain) pd_ = pd;
   address_ = new_address;
   bytes_ = new_bytes;

@@ -359,6 +359,65 @@ TEST_CASE("regions: what the device is told") {
   CHECK(nic.violations() == std::vector<std::string>{});
 }
 
+// What the region of a WRITE's target becomes while it is used: the bytes have to land in its buffer,
+// and nowhere else, whoever got memory of the host stack meanwhile.
+TEST_CASE("regions: a new domain, new rights or a refusal leave the page table where the NIC reads it") {
+  DeviceOptions options;
+  options.dma = DmaPolicy::SCATTER;
+  Pair pair(options);
+  Region from(pair.a.pd, 8 * P);
+  Buffer memory(8 * P);
+  Pd other(pair.b.context);
+  std::vector<std::unique_ptr<Region>> later;
+  uint8_t fill = 0;
+  const auto write = [&](const Mr& mr) {
+    // Page tables of the same size: they get what was given back.
+    for (int i = 0; i < 3; ++i) later.push_back(std::make_unique<Region>(pair.b.pd, 8 * P));
+    std::memset(from.buffer.data(), ++fill, 8 * P);
+    std::memset(memory.data(), 0, 8 * P);
+    ibv_sge sge = from.sge(0, 8 * P);
+    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &sge, 1, 1);
+    wr.wr.rdma.remote_addr = memory.address();
+    wr.wr.rdma.rkey = mr.rkey();
+    REQUIRE(post(pair.a_qp, wr) == 0);
+    REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
+    CHECK(std::memcmp(memory.data(), from.buffer.data(), 8 * P) == 0);
+    for (const auto& region : later) {
+      CHECK(std::count(region->buffer.data(), region->buffer.data() + 8 * P, 0) == 8 * P);
+    }
+  };
+  auto mr = std::make_unique<Mr>(other, memory.data(), 8 * P, memory.address(), ALL_ACCESS);
+  mr->reregister(IBV_REREG_MR_CHANGE_PD, &pair.b.pd, nullptr, 0, 0);
+  write(*mr);
+  mr->reregister(IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, &pair.b.pd, nullptr, 0,
+                 ALL_ACCESS);
+  write(*mr);
+  mr->reregister(IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_TRANSLATION, &pair.b.pd,
+                 memory.data(), 8 * P, 0);
+  write(*mr);
+  pair.b_nic.fail_next(hwif::AdminOpcode::REREG_MR, hwif::AdminStatus::BUSY, {}, 0);
+  CHECK(error_of([&] {
+          mr->reregister(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, ALL_ACCESS);
+        }) == EBUSY);
+  write(*mr);
+  // Its owner forgets it although the NIC keeps it.
+  const size_t mapped = pair.b.device->dma_map().bytes();
+  pair.b_nic.fail_next(hwif::AdminOpcode::DESTROY_MR, hwif::AdminStatus::BUSY, {}, 0);
+  const uint32_t rkey = mr->rkey();
+  mr.reset();
+  CHECK(pair.b.device->dma_map().bytes() == mapped);
+  REQUIRE(pair.b_nic.mpt(rkey));
+  for (int i = 0; i < 3; ++i) later.push_back(std::make_unique<Region>(pair.b.pd, 8 * P));
+  ibv_sge sge = from.sge(0, 8 * P);
+  ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &sge, 1, 1);
+  wr.wr.rdma.remote_addr = memory.address();
+  wr.wr.rdma.rkey = rkey;
+  std::memset(memory.data(), 0, 8 * P);
+  REQUIRE(post(pair.a_qp, wr) == 0);
+  REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
+  CHECK(std::memcmp(memory.data(), from.buffer.data(), 8 * P) == 0);
+}
+
 TEST_CASE("regions: the advertised numbers exist") {
   FakeFabric fabric;
   FakeNic nic(fabric, 0);

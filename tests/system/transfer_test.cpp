@@ -441,6 +441,13 @@ TEST_CASE("several registrations of one buffer") {
       write(0x7000 + 4097, part.rkey(), 10, 5001 + 4097);
       write(buffer.address() + (1u << 20) + 12000, again->rkey(), 8000, 12000);
       again.reset();  // the others stay
+      // from one domain to another, and others come after it: it stays where it is
+      Pd other(b.context);
+      Mr moved(other, buffer.data(), 20000, 0x100000, ALL_ACCESS);
+      moved.reregister(IBV_REREG_MR_CHANGE_PD, &b.pd, nullptr, 0, 0);
+      Region next(b.pd, 20000);
+      write(0x100000 + 8191, moved.rkey(), 10000, 8191);
+      CHECK(std::count(next.buffer.data(), next.buffer.data() + 20000, 0) == 20000);
       write(0x7000 + 1, part.rkey(), 8999, 5002);
       write(buffer.address(), whole.rkey(), 20000 - 11, 0);
     }

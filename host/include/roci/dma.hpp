@@ -133,6 +133,11 @@ class DmaMap {
     const std::vector<DmaExtent>& extents() const noexcept { return extents_; }
     /// Gives everything back.
     void reset() noexcept;
+    /// Never gives it back before the map's own end: the device may go on using it.
+    void abandon() noexcept {
+      map_ = nullptr;
+      reset();
+    }
 
    private:
     friend class DmaMap;

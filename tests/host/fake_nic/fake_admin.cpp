@@ -331,8 +331,10 @@ FakeNic::Answer FakeNic::rereg_mr(unsigned function, uint32_t index,
   using I = hwif::ReregMrInput;
   using P = hwif::CreateMrParams;
   const auto memory = input.get<I::memory>();
-  const AdminField field = check_mr(function, memory);
-  if (field != FINE) return Answer::refused(AdminStatus::INVALID, field);
+  if (input.get<I::change_translation>()) {
+    const AdminField field = check_mr(function, memory);
+    if (field != FINE) return Answer::refused(AdminStatus::INVALID, field);
+  }
   const auto rights = mr->params.get<P::rights>();
   if (input.get<I::change_pd>()) {
     if (find(pds_, function, input.get<I::pd>()) == nullptr) {
