@@ -206,9 +206,9 @@ void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
     const bool late = transport_.runs_by_itself() ? Clock::now() - begin > timeout_
                                                   : waited > timeout_;
     if (late) {
-      // Its buffers stay taken: the device may still write there.
-      fail(ETIMEDOUT, "%s: no answer from the firmware within %lld ms", to_string(opcode),
-           static_cast<long long>(timeout_.count()));
+      give_up(lock);
+      fail(ETIMEDOUT, "%s: no answer from the firmware within %lld ms: the device counts as failed",
+           to_string(opcode), static_cast<long long>(timeout_.count()));
     }
     if (somebody_reads_) {
       changed_.wait_for(lock, WAIT);
@@ -230,11 +230,21 @@ void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
     if (status.get<csr::AdminStatus::state>() == AdminState::ERROR) {
       collect();
       if (slot.done) return;
-      // Its buffers stay taken, as above.
+      give_up(lock);
       fail(EIO, "%s: the admin queue stopped (%s); only closing the device helps",
            to_string(opcode), to_string(status.get<csr::AdminStatus::error>()));
     }
   }
+}
+
+// The command's buffers stay taken, because the device may still write there; so nobody may wait for
+// free ones from now on, and no command may follow one of which nobody knows what it did.
+void AdminQueue::give_up(std::unique_lock<std::mutex>& lock) {
+  const bool first = !stopped_;
+  stopped_ = true;
+  changed_.notify_all();
+  lock.unlock();
+  if (first && failed_) failed_();
 }
 
 // Takes what is in the completion ring.

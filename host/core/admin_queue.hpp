@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <type_traits>
@@ -88,6 +89,10 @@ class AdminQueue {
     return all;
   }
 
+  /// Sets what is called once when the firmware does not answer any more: a command had no answer in
+  /// time, or the queue stopped with an error. Before commands come from several threads.
+  void on_failure(std::function<void()> handler) { failed_ = std::move(handler); }
+
   /// No answer comes any more: everybody who waits gets Error(EIO).
   void stop() noexcept;
 
@@ -114,11 +119,13 @@ class AdminQueue {
                                 std::span<const std::byte> params,
                                 std::span<const std::byte> input, std::span<std::byte> output);
   void wait_for(std::unique_lock<std::mutex>& lock, Slot& slot, hwif::AdminOpcode opcode);
+  void give_up(std::unique_lock<std::mutex>& lock);
   void collect();
   void disable() noexcept;
 
   Transport& transport_;
   const std::chrono::milliseconds timeout_;
+  std::function<void()> failed_;
   DmaBuffer commands_;
   DmaBuffer completions_;
   DmaBuffer buffers_;

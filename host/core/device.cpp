@@ -61,6 +61,10 @@ std::shared_ptr<Device> Device::open(std::unique_ptr<Transport> transport, Devic
   device->dma_map_ = std::make_unique<DmaMap>(*device->transport_, options.dma);
   device->admin_ =
       std::make_unique<AdminQueue>(*device->transport_, *device->arena_, options.timeout);
+  device->admin_->on_failure([d = device.get()] {
+    log(LogLevel::WARN, "the device failed: its firmware does not answer");
+    d->die(hwif::EqeType::DEVICE_FATAL);
+  });
   csr::InterruptVector unmasked{};
   device->transport_->bar_write(
       csr::InterruptVector::ADDRESS + AdminQueue::VECTOR * csr::InterruptVector::STRIDE,

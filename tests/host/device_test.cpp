@@ -240,16 +240,48 @@ TEST_CASE("a command that waits delays no other; more than the ring holds") {
   CHECK(nic.violations() == std::vector<std::string>{});
 }
 
-TEST_CASE("no answer is a timeout, and its buffer stays") {
+TEST_CASE("no answer is a timeout, and the end of the device") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  DeviceOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  Host host(make_inproc_transport(nic), options);
+  CompChannel channel(host.context);
+  Cq cq(host.context, {16, &channel, false});
+  cq.arm(false);
+  nic.hold(hwif::AdminOpcode::QUERY_PORT);
+  CHECK(error_of([&] { host.device->query_port(); }) == ETIMEDOUT);
+  CHECK(host.device->dead());
+  const auto event = host.context.get_async_event();
+  REQUIRE(event);
+  CHECK(event->type == hwif::EqeType::DEVICE_FATAL);
+  CHECK(channel.get() == &cq);
+  // More than the ring has slots: each is told at once.
+  for (int i = 0; i < 40; ++i) CHECK(error_of([&] { host.device->query_port(); }) == EIO);
+  nic.release();
+  CHECK(error_of([&] { cq.destroy(); }) == 0);
+  CHECK(nic.violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("no answer: whoever waits for another one, or for a free slot, is told") {
   FakeFabric fabric;
   FakeNic nic(fabric, 0);
   DeviceOptions options;
   options.timeout = std::chrono::milliseconds(200);
   Host host(make_inproc_transport(nic), options);
   nic.hold(hwif::AdminOpcode::QUERY_PORT);
-  CHECK(error_of([&] { host.device->query_port(); }) == ETIMEDOUT);
-  nic.release();
-  CHECK(error_of([&] { host.device->query_port(); }) == 0);
+  std::atomic<int> late{0}, told{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 40; ++i) {
+    threads.emplace_back([&] {
+      const int error = error_of([&] { host.device->query_port(); });
+      if (error == ETIMEDOUT) ++late;
+      if (error == EIO) ++told;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(late >= 1);
+  CHECK(late + told == 40);
 }
 
 TEST_CASE("addresses from GIDs") {
