@@ -69,6 +69,11 @@ Cq::~Cq() {
 
 void Cq::destroy() {
   Device& device = context_.device();
+  lock_.lock();
+  const bool used = !send_qps_.empty() || !recv_qps_.empty();
+  lock_.unlock();
+  // The device knows, too, unless it is dead; the queue pairs refer to us then as well.
+  if (used) fail(EBUSY, "queue pairs use CQ 0x%x", number_);
   if (!device.dead()) device.admin().run<hwif::admin::DestroyCq>(number_);
   alive_ = false;
   device.remove_cq(number_);

@@ -94,6 +94,7 @@ Mr::Mr(Pd& pd, void* address, size_t bytes, uint64_t iova, unsigned access)
   rkey_ = answer.result.get<hwif::KeysResult::rkey>();
   hold_ = std::move(memory.hold);
   table_ = std::move(memory.table);
+  pd.add_user();
   alive_ = true;
 }
 
@@ -106,6 +107,7 @@ Mr::~Mr() {
     // The device may go on using it: maps and table have to stay.
     hold_.abandon();
     table_.abandon();
+    pd_->remove_user();
   }
 }
 
@@ -138,7 +140,11 @@ void Mr::reregister(int flags, Pd* pd, void* address, size_t bytes, unsigned acc
     std::swap(hold_, memory.hold);
     std::swap(table_, memory.table);
   }
-  if (domain) pd_ = pd;
+  if (domain) {
+    pd_->remove_user();
+    pd_ = pd;
+    pd_->add_user();
+  }
   address_ = new_address;
   bytes_ = new_bytes;
   iova_ = new_iova;
@@ -150,6 +156,7 @@ void Mr::destroy() {
   // While windows are bound the device refuses, and everything stays as it is.
   if (!device.dead()) device.admin().run<hwif::admin::DestroyMr>(index_);
   alive_ = false;
+  pd_->remove_user();
   hold_.reset();
   table_.reset();
 }

@@ -5,6 +5,8 @@
 #include <roci/log.hpp>
 #include <roci/pd.hpp>
 
+#include <cerrno>
+
 namespace roci {
 
 Pd::Pd(Context& context) : context_(context) {
@@ -23,6 +25,10 @@ Pd::~Pd() {
 }
 
 void Pd::destroy() {
+  // The device knows, too, unless it is dead; our objects refer to us then as well.
+  if (const unsigned users = users_.load(); users != 0) {
+    fail(EBUSY, "%u regions and queue pairs belong to PD %u", users, number_);
+  }
   if (!device().dead()) device().admin().run<hwif::admin::DestroyPd>(number_);
   alive_ = false;
 }

@@ -65,6 +65,7 @@ Qp::Qp(Pd& pd, const QpConfig& config)
   params.set<P::rq_stride_code>(
       static_cast<uint8_t>(rq_.stride_log2 - log2_up(hwif::RQ_STRIDE_BASE_BYTES)));
   number_ = device.admin().run<hwif::admin::CreateQp>(pd.number(), params).object;
+  pd.add_user();
   alive_ = true;
 
   hwif::Doorbell doorbell{};
@@ -92,6 +93,7 @@ Qp::~Qp() {
     config_.send_cq->detach(*this);
     config_.recv_cq->detach(*this);
     context().remove_events(nullptr, this);
+    pd_.remove_user();
   }
 }
 
@@ -104,6 +106,7 @@ void Qp::destroy() {
   if (config_.recv_cq != config_.send_cq) config_.recv_cq->detach(*this);
   device.remove_qp(number_);
   context().remove_events(nullptr, this);
+  pd_.remove_user();
 }
 
 void Qp::size_queues(const QpConfig& config) {

@@ -284,6 +284,36 @@ TEST_CASE("no answer: whoever waits for another one, or for a free slot, is told
   CHECK(late + told == 40);
 }
 
+TEST_CASE("what is in use is not destroyed, whether the device lives or not") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  auto host = std::make_unique<Host>(make_inproc_transport(nic));
+  Buffer memory(4096);
+  Pd other(host->context);
+  Cq send_cq(host->context, {16, nullptr, false}), recv_cq(host->context, {16, nullptr, false});
+  Qp qp(host->pd, {&send_cq, &recv_cq, caps(), IBV_QPT_RC, false, false});
+  Mr mr(host->pd, memory.data(), 4096, 0, 0);
+  mr.reregister(IBV_REREG_MR_CHANGE_PD, &other, nullptr, 0, 0);
+  const bool dead = GENERATE(false, true);
+  if (dead) {
+    nic.raise(1, hwif::EqeType::DEVICE_FATAL);
+    host->device->poll_events();
+    REQUIRE(host->device->dead());
+  }
+  CHECK(error_of([&] { send_cq.destroy(); }) == EBUSY);
+  CHECK(error_of([&] { recv_cq.destroy(); }) == EBUSY);
+  CHECK(error_of([&] { host->pd.destroy(); }) == EBUSY);  // of the queue pair
+  CHECK(error_of([&] { other.destroy(); }) == EBUSY);     // of the region
+  ibv_wc wc{};
+  CHECK(send_cq.poll(1, &wc) == 0);
+  CHECK(error_of([&] { qp.destroy(); }) == 0);
+  CHECK(error_of([&] { send_cq.destroy(); }) == 0);
+  CHECK(error_of([&] { recv_cq.destroy(); }) == 0);
+  CHECK(error_of([&] { host->pd.destroy(); }) == 0);
+  CHECK(error_of([&] { mr.destroy(); }) == 0);
+  CHECK(error_of([&] { other.destroy(); }) == 0);
+}
+
 TEST_CASE("addresses from GIDs") {
   const auto mac = mac_from_gid(
       Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0xff, 0xfe, 0x78, 0x9a, 0xbc}});

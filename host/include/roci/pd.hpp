@@ -3,6 +3,8 @@
 
 #include <roci/device.hpp>
 
+#include <atomic>
+
 namespace roci {
 
 /// Protection domain. Its objects go first, else destroy() fails.
@@ -22,8 +24,13 @@ class Pd {
   /// Its number.
   uint32_t number() const noexcept { return number_; }
 
+  // For what belongs to it.
+  void add_user() noexcept { users_.fetch_add(1); }
+  void remove_user() noexcept { users_.fetch_sub(1); }
+
  private:
   Context& context_;
+  std::atomic<unsigned> users_{0};
   uint32_t number_ = 0;
   bool alive_ = false;
 };
