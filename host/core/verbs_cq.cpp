@@ -56,6 +56,9 @@ CqObject* make_cq(ibv_context* context, uint32_t entries, void* cq_context,
   if (vector >= static_cast<uint32_t>(context->num_comp_vectors)) {
     fail(EINVAL, "comp_vector %u: there are %d", vector, context->num_comp_vectors);
   }
+  if (channel != nullptr && channel->context != context) {
+    fail(EINVAL, "channel belongs to another context");
+  }
   CompChannel* const to = channel != nullptr ? &object(channel).channel : nullptr;
   auto cq = std::make_unique<CqObject>(object(context).context_,
                                        CqConfig{entries, to, single_threaded});
@@ -125,6 +128,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) noexcep
       single = (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
     }
     if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && attr->parent_domain != nullptr) {
+      check_device("parent_domain", context, attr->parent_domain);
       single = single || object(attr->parent_domain).single_threaded();
     }
     CqObject* cq = make_cq(context, attr->cqe, attr->cq_context, attr->channel, attr->comp_vector,

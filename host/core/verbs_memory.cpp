@@ -55,6 +55,8 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
       fail(EOPNOTSUPP, "comp_mask: allocators of the program are not used");
     }
     if (attr->pd == nullptr) fail(EINVAL, "pd is NULL");
+    check_device("pd", context, attr->pd);
+    if (attr->td != nullptr) check_device("td", context, attr->td);
     PdObject& parent = object(attr->pd);
     auto pd = std::make_unique<PdObject>();
     pd->context = context;
@@ -95,6 +97,7 @@ int rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length, in
     }
     const bool domain = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
     if (domain && pd == nullptr) fail(EINVAL, "IBV_REREG_MR_CHANGE_PD needs pd");
+    if (domain) check_device("pd", mr->context, pd);
     object(mr).mr.reregister(flags, domain ? &object(pd).pd() : nullptr, address, length,
                              static_cast<unsigned>(access));
     if (translation) {

@@ -117,6 +117,17 @@ inline QpObject& object(ibv_qp* qp) {
 inline QpObject& object(ibv_qp_ex* qp) { return *static_cast<QpObject*>(qp); }
 inline TdObject& object(ibv_td* td) { return *static_cast<TdObject*>(td); }
 
+/// Checks that an object that a call on `context` is given is one of the same device.
+/// @param name  of the argument
+/// @throws Error(EINVAL)
+template <class Object>
+void check_device(const char* name, ibv_context* context, Object* given) {
+  if (!is_ours(given->context) ||
+      &object(given->context).context_.device() != &object(context).context_.device()) {
+    fail(EINVAL, "%s belongs to another device", name);
+  }
+}
+
 /// Fills in the functions of the work request API.
 void set_wr_functions(QpObject& qp) noexcept;
 

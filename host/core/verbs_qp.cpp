@@ -15,6 +15,8 @@ QpObject* make_qp(ibv_pd* pd, const ibv_qp_init_attr_ex& attr) {
   if (attr.send_cq == nullptr || attr.recv_cq == nullptr) {
     fail(EINVAL, "send_cq and recv_cq are needed");
   }
+  check_device("send_cq", pd->context, attr.send_cq);
+  check_device("recv_cq", pd->context, attr.recv_cq);
   PdObject& p = object(pd);
   auto qp = std::make_unique<QpObject>(
       p.pd(), QpConfig{&object(attr.send_cq).cq, &object(attr.recv_cq).cq, attr.cap, attr.qp_type,
@@ -113,7 +115,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
   });
 }
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) noexcept {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept {
   return create("ibv_create_qp_ex", [&]() -> ibv_qp* {
     constexpr uint32_t KNOWN = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
                                IBV_QP_INIT_ATTR_CREATE_FLAGS;
@@ -123,6 +125,7 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) noexcept {
     if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd == nullptr) {
       fail(EINVAL, "pd is needed: set IBV_QP_INIT_ATTR_PD");
     }
+    check_device("pd", context, attr->pd);
     if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags != 0) {
       fail(EOPNOTSUPP, "create_flags 0x%x: none are supported", attr->create_flags);
     }

@@ -450,6 +450,64 @@ TEST_CASE("queue pairs: errno, attributes, asynchronous events") {
   CHECK(v::dealloc_pd(pd) == 0);
 }
 
+TEST_CASE("objects of two NICs do not mix") {
+  Opened o;
+  ibv_context* other = o.open(1);
+  REQUIRE(other != nullptr);
+  ibv_pd* pd = v::alloc_pd(o.context);
+  ibv_pd* pd2 = v::alloc_pd(other);
+  ibv_cq* cq = v::create_cq(o.context, 16, nullptr, nullptr, 0);
+  ibv_cq* cq2 = v::create_cq(other, 16, nullptr, nullptr, 0);
+  ibv_qp_init_attr init{};
+  init.cap = caps();
+  init.qp_type = IBV_QPT_RC;
+  init.send_cq = cq2;
+  init.recv_cq = cq;
+  CHECK(null_errno(v::create_qp(pd, &init)) == EINVAL);
+  std::swap(init.send_cq, init.recv_cq);
+  CHECK(null_errno(v::create_qp(pd, &init)) == EINVAL);
+  ibv_qp_init_attr_ex ex{};
+  ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+  ex.pd = pd2;
+  ex.send_cq = ex.recv_cq = cq2;
+  ex.cap = caps();
+  ex.qp_type = IBV_QPT_RC;
+  CHECK(null_errno(v::create_qp_ex(o.context, &ex)) == EINVAL);
+  Buffer memory(4096);
+  ibv_mr* mr = v::reg_mr(pd, memory.data(), 4096, memory.address(), ALL_ACCESS);
+  CHECK(v::rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, pd2, nullptr, 0, 0) == IBV_REREG_MR_ERR_INPUT);
+  CHECK(errno == EINVAL);
+  CHECK(mr->pd == pd);
+  ibv_comp_channel* channel = v::create_comp_channel(other);
+  CHECK(null_errno(v::create_cq(o.context, 16, nullptr, channel, 0)) == EINVAL);
+  CHECK(channel->refcnt == 0);
+  ibv_parent_domain_init_attr parent{};
+  parent.pd = pd2;
+  CHECK(null_errno(ibv_alloc_parent_domain(o.context, &parent)) == EINVAL);
+  ibv_cq_init_attr_ex cq_ex{};
+  cq_ex.cqe = 16;
+  cq_ex.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD;
+  cq_ex.parent_domain = pd2;
+  CHECK(null_errno(v::create_cq_ex(o.context, &cq_ex)) == EINVAL);
+  // Two contexts of one NIC do.
+  ibv_context* second = o.open(0);
+  ibv_cq* cq3 = v::create_cq(second, 16, nullptr, nullptr, 0);
+  init.send_cq = cq;
+  init.recv_cq = cq3;
+  ibv_qp* qp = v::create_qp(pd, &init);
+  REQUIRE(qp != nullptr);
+  CHECK(v::destroy_qp(qp) == 0);
+  CHECK(v::destroy_cq(cq3) == 0);
+  CHECK(v::close_device(second) == 0);
+  CHECK(v::destroy_comp_channel(channel) == 0);
+  CHECK(v::dereg_mr(mr) == 0);
+  CHECK(v::destroy_cq(cq) == 0);
+  CHECK(v::destroy_cq(cq2) == 0);
+  CHECK(v::dealloc_pd(pd) == 0);
+  CHECK(v::dealloc_pd(pd2) == 0);
+  CHECK(v::close_device(other) == 0);
+}
+
 TEST_CASE("inline calls of verbs.h for what is not there") {
   Opened o;
   ibv_pd* pd = v::alloc_pd(o.context);
