@@ -128,7 +128,10 @@ class InprocTransport final : public Transport, private InprocMemory {
   bool wants_idle() const noexcept override { return options_.step_when_idle; }
   bool runs_by_itself() const noexcept override { return false; }
 
-  void abandon_after_fork() noexcept override { mark_lost_silently(); }
+  void abandon_after_fork() noexcept override {
+    mark_lost_silently();
+    forget_handler_after_fork();
+  }
 
  private:
   // The piece of memory at `address`, at most `bytes` long; empty if it is not mapped.

@@ -480,14 +480,16 @@ void SimulatorTransport::receive() {
   shutdown(socket_.get(), SHUT_RDWR);
   if (closing_.load()) {
     mark_lost_silently();
+    let_waiters_go();
   } else {
     mark_lost("the simulator closed the connection");
   }
-  {
-    const std::lock_guard lock(mutex_);
-    replied_.notify_all();
-  }
   for (unsigned vector = 0; vector < interrupts_.size(); ++vector) wake(vector);
+}
+
+void SimulatorTransport::let_waiters_go() noexcept {
+  const std::lock_guard lock(mutex_);
+  replied_.notify_all();
 }
 
 bool SimulatorTransport::serve(const Message& message) {
@@ -549,7 +551,9 @@ bool SimulatorTransport::access_memory(uint64_t address, std::span<uint8_t> data
 
 void SimulatorTransport::abandon_after_fork() noexcept {
   mark_lost_silently();
+  forget_handler_after_fork();
   new (&mutex_) std::mutex;  // before_fork() locked it
+  new (&replied_) std::condition_variable;  // threads of the parent may wait there
   receiver_runs_ = false;    // the thread stayed in the parent
   socket_.reset();
   for (UniqueFd& fd : interrupts_) fd.reset();

@@ -66,6 +66,7 @@ class SimulatorTransport final : public Transport {
   void start_receiver();
   void stop_receiver() noexcept;
   void receive();
+  void let_waiters_go() noexcept override;
   // Answers a command of the server. @return false if the connection is gone
   bool serve(const vfio_user::Message& message);
   bool access_memory(uint64_t address, std::span<uint8_t> data, bool write);

@@ -371,6 +371,73 @@ TEST_CASE("what is no vfio-user server ends the connection, not the program") {
   close(listener);
 }
 
+TEST_CASE("loss: the handler has ended before another one is set, and comes after those who wait") {
+  Directory dir;
+  FakeServer server(dir.path, 1);
+  {
+    auto transport = connect_simulator(dir.socket(0));
+    std::atomic<bool> begun{false}, ended{false};
+    transport->on_loss([&] {
+      begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      ended = true;
+    });
+    server.cut_connections();
+    while (!begun) std::this_thread::yield();
+    transport->on_loss(nullptr);
+    CHECK(ended);
+    bool at_once = false;
+    transport->on_loss([&] { at_once = true; });
+    CHECK(at_once);
+  }
+  SimulatorOptions options;
+  options.timeout = std::chrono::milliseconds(2000);
+  auto transport = connect_simulator(dir.socket(0), options);
+  std::atomic<bool> second_ended{false};
+  transport->on_loss([&] {
+    // As a handler would that needs a lock of the one that waits.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!second_ended && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  });
+  std::unique_lock lock(server.fabric().mutex());  // nobody gets an answer
+  int first_error = 0;
+  std::thread first([&] { first_error = error_of([&] { transport->bar_read(0); }); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1700));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(error_of([&] { transport->bar_read(0); }) == ENODEV);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
+  second_ended = true;
+  lock.unlock();
+  first.join();
+  CHECK(first_error == ETIMEDOUT);
+}
+
+TEST_CASE("fork while a thread of the parent waits for an answer") {
+  Directory dir;
+  FakeServer server(dir.path, 1);
+  auto device = open_shared_device(dir.socket(0));
+  auto context = std::make_unique<Context>(device);
+  std::thread waiting;
+  pid_t child = 0;
+  {
+    const std::lock_guard lock(server.fabric().mutex());
+    waiting = std::thread([&] { device->clock(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    child = fork();
+    if (child == 0) {
+      alarm(20);  // what it must not wait for never comes
+      context.reset();
+      device.reset();
+      _exit(0);
+    }
+  }
+  waiting.join();
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(device->query_port().active);
+}
+
 TEST_CASE("fork: the child loses all without disturbing the parent, and opens afresh") {
   Directory dir;
   FakeServer server(dir.path, 1);

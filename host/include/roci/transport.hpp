@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -113,20 +114,31 @@ class Transport {
   bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
 
   /// Sets what is called once when the device gets lost, from whichever thread sees it first; at once
-  /// if it is lost already.
+  /// if it is lost already. What was set before is not running any more when this returns.
   void on_loss(std::function<void()> handler);
 
  protected:
+  /// Lets those go who wait for the device: it is lost. Called before the handler, which may wait for
+  /// them.
+  virtual void let_waiters_go() noexcept {}
   /// Marks the device as lost, logs `why` and calls the handler.
   void mark_lost(const char* why) noexcept;
   /// Throws Error(ENODEV) if the device is lost.
   void check_not_lost() const;
   /// Marks the device as lost without calling anybody (after fork).
   void mark_lost_silently() noexcept { lost_.store(true, std::memory_order_release); }
+  /// In the child after fork: whoever held the handler's lock stayed in the parent.
+  void forget_handler_after_fork() noexcept {
+    new (&handler_mutex_) std::recursive_mutex;
+    new (&handler_) std::function<void()>;  // the old one may be half changed: it is left alone
+  }
 
  private:
+  void call_handler() noexcept;
+
   std::atomic<bool> lost_{false};
-  std::mutex handler_mutex_;
+  // Held while the handler runs, which may ask us.
+  std::recursive_mutex handler_mutex_;
   std::function<void()> handler_;
 };
 
