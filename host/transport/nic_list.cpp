@@ -8,8 +8,6 @@
 #include <roci/log.hpp>
 
 #include <dirent.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -37,9 +35,8 @@ bool selected(const std::string& filter, const std::string& name) {
 NicInfo query_simulated_nic(const std::string& socket) {
   const UniqueFd fd = vfio_user::connect_to(socket);
   if (!fd) fail(ENODEV, "no simulator at %s: %s", socket.c_str(), errno_text(errno).c_str());
-  const timeval patience{10, 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  negotiate(fd.get(), "query");
+  constexpr std::chrono::milliseconds patience{10000};
+  negotiate(fd.get(), "query", patience);
   const vfio_user::Header header{2, static_cast<uint16_t>(vfio_user::Command::ROCI_NIC_INFO),
                                  sizeof(vfio_user::Header), 0, 0};
   vfio_user::Message reply;

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -68,7 +69,7 @@ const char* name(Command command) {
 
 }  // namespace
 
-Message negotiate(int socket, const char* role) {
+Message negotiate(int socket, const char* role, std::chrono::milliseconds patience) {
   const vfio_user::Version version{vfio_user::VERSION_MAJOR, vfio_user::VERSION_MINOR};
   const std::string json = format(
       "{\"capabilities\":{\"max_msg_fds\":%zu,\"max_data_xfer_size\":%u,\"pgsizes\":4096,"
@@ -79,8 +80,15 @@ Message negotiate(int socket, const char* role) {
   const Header header{1, static_cast<uint16_t>(Command::VERSION),
                       static_cast<uint32_t>(sizeof(Header) + sizeof version + json.size() + 1), 0, 0};
   Message reply;
+  const timeval limit{patience.count() / 1000, patience.count() % 1000 * 1000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  errno = 0;
   if (!vfio_user::send_message(socket, header, parts, {}) ||
       !vfio_user::receive_message(socket, reply)) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      fail(ETIMEDOUT, "no answer from the simulator within %lld ms: is it stopped?",
+           static_cast<long long>(patience.count()));
+    }
     fail(ENODEV, "the simulator closed the connection");
   }
   if (reply.header.flags & vfio_user::FLAG_ERROR) {
@@ -117,7 +125,10 @@ SimulatorTransport::SimulatorTransport(const std::string& path, SimulatorOptions
   if (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0) {
     prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
   }
-  negotiate(socket_.get(), "function");
+  negotiate(socket_.get(), "function", options_.timeout);
+  // From now on a thread waits for whatever may come.
+  const timeval for_ever{0, 0};
+  setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
 
   for (unsigned page = 0; page < doorbells_.size(); ++page) {
     doorbells_[page].header = {0, static_cast<uint16_t>(Command::REGION_WRITE),

@@ -19,8 +19,9 @@
 namespace roci {
 
 /// Says what we are and what we want ("function" or "query"). @return the reply to VERSION
-/// @throws Error  EBUSY: no function free; EPROTO: not our protocol
-vfio_user::Message negotiate(int socket, const char* role);
+/// @param patience  for the reply; it stays the socket's receive timeout
+/// @throws Error  EBUSY: no function free; EPROTO: not our protocol; ETIMEDOUT
+vfio_user::Message negotiate(int socket, const char* role, std::chrono::milliseconds patience);
 
 /// vfio-user client.
 class SimulatorTransport final : public Transport {

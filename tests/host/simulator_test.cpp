@@ -371,6 +371,31 @@ TEST_CASE("what is no vfio-user server ends the connection, not the program") {
   close(listener);
 }
 
+TEST_CASE("a server that takes the connection and says nothing") {
+  Directory dir;
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strcpy(address.sun_path, dir.socket(0).c_str());
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(listener, 4) == 0);
+  SimulatorOptions options;
+  options.timeout = std::chrono::milliseconds(150);
+  CHECK(error_of([&] { connect_simulator(dir.socket(0), options); }) == ETIMEDOUT);
+  close(listener);
+}
+
+TEST_CASE("a quiet connection lasts longer than the patience of its beginning") {
+  Directory dir;
+  FakeServer server(dir.path, 1);
+  SimulatorOptions options;
+  options.timeout = std::chrono::milliseconds(500);
+  auto transport = connect_simulator(dir.socket(0), options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  CHECK_FALSE(transport->lost());
+  CHECK(error_of([&] { transport->bar_read(0); }) == 0);
+}
+
 TEST_CASE("loss: the handler has ended before another one is set, and comes after those who wait") {
   Directory dir;
   FakeServer server(dir.path, 1);
