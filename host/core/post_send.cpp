@@ -156,12 +156,12 @@ inline int Qp::build(const ibv_send_wr& wr) noexcept {
     rkey = wr.wr.rdma.rkey;
   }
   const auto count = static_cast<unsigned>(wr.num_sge);
+  if (count > max_sge) [[unlikely]] return EINVAL;
   if (wr.send_flags & IBV_SEND_INLINE) {
     const InlineSges data(wr.sg_list, count);
     if (data.length > sq_.max_inline) return EINVAL;
     return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, data);
   }
-  if (count > max_sge) [[unlikely]] return EINVAL;
   return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, SgeData(wr.sg_list, count));
 }
 

@@ -145,6 +145,12 @@ TEST_CASE("inline data of every size, and its buffer is free at once") {
   CHECK(post(pair.a_qp, wr) == EINVAL);
   wr = send_wr(IBV_WR_RDMA_READ, &big, 1, 1, IBV_SEND_INLINE);
   CHECK(post(pair.a_qp, wr) == EINVAL);
+  // Nor more pieces than requests have SGEs, however short.
+  std::vector<ibv_sge> many(hwif::MAX_SGE + 1, ibv_sge{to.buffer.address(), 0, 0});
+  for (const int count : {static_cast<int>(many.size()), -1}) {
+    wr = send_wr(IBV_WR_SEND, many.data(), count, 1, IBV_SEND_INLINE);
+    CHECK(post(pair.a_qp, wr) == EINVAL);
+  }
 }
 
 TEST_CASE("every number of SGEs") {
