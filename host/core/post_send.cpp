@@ -148,6 +148,8 @@ inline int Qp::build(const ibv_send_wr& wr) noexcept {
       opcode = WrOpcode::READ;
       max_sge = sq_.max_sge_read;
       if (wr.send_flags & IBV_SEND_INLINE) return EINVAL;
+      // IBTA 10.7.2.2: none of them would ever begin.
+      if (!sq_.reads.load(std::memory_order_relaxed)) return EINVAL;
       break;
     default: return EOPNOTSUPP;
   }
@@ -204,9 +206,10 @@ void Qp::finish_opened() noexcept { set_sges(nullptr, 0); }
 
 void Qp::set_sges(const ibv_sge* sges, size_t count) noexcept {
   const Opened& o = opened_;
-  const unsigned max_sge = o.opcode == WrOpcode::READ ? sq_.max_sge_read : sq_.max_sge;
+  const bool read = o.opcode == WrOpcode::READ;
+  const unsigned max_sge = read ? sq_.max_sge_read : sq_.max_sge;
   if (wr_error_ == 0) {
-    wr_error_ = !o.valid || count > max_sge
+    wr_error_ = !o.valid || count > max_sge || (read && !sq_.reads.load(std::memory_order_relaxed))
                     ? EINVAL
                     : emit(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
                            SgeData(sges, static_cast<unsigned>(count)));

@@ -168,6 +168,7 @@ void Qp::allocate_queues() {
 void Qp::reset_queues() noexcept {
   sq_lock_.lock();
   sq_.open = false;
+  sq_.reads = false;
   sq_.head = 0;
   sq_.count = 0;
   sq_.posted = 0;

@@ -265,6 +265,7 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
   device.admin().run<hwif::admin::ModifyQp>(number_, {}, input);
 
   state_ = to;
+  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) sq_.reads = attr.max_rd_atomic != 0;
   if (to == IBV_QPS_RESET) {
     // Its last completion is in memory: take them out, then the queues start afresh.
     config_.send_cq->remove_completions(number_);

@@ -270,6 +270,36 @@ TEST_CASE("posting in each state") {
   }
 }
 
+TEST_CASE("READ without initiator depth is refused, until there is some") {
+  One one;
+  ibv_qp_attr attr = attributes(IBV_QPS_INIT, one.qp.number(), path_to(one.nic));
+  one.qp.modify(attr, TO_INIT);
+  attr.qp_state = IBV_QPS_RTR;
+  one.qp.modify(attr, TO_RTR);
+  attr.qp_state = IBV_QPS_RTS;
+  attr.max_rd_atomic = 0;
+  one.qp.modify(attr, TO_RTS);
+  ibv_send_wr read = send_wr(IBV_WR_RDMA_READ, nullptr, 0, 1);
+  ibv_send_wr write = send_wr(IBV_WR_RDMA_WRITE, nullptr, 0, 2);
+  write.next = &read;
+  ibv_send_wr* bad = nullptr;
+  const auto by_extended_call = [&] {
+    one.qp.begin();
+    one.qp.open_operation(hwif::WrOpcode::READ, 3, IBV_SEND_SIGNALED, 0, 0, 0);
+    one.qp.set_sges(nullptr, 0);
+    return one.qp.complete();
+  };
+  CHECK(one.qp.post_send(&write, &bad) == EINVAL);
+  CHECK(bad == &read);
+  CHECK(by_extended_call() == EINVAL);
+  attr.qp_state = IBV_QPS_SQD;
+  one.qp.modify(attr, IBV_QP_STATE);
+  attr.max_rd_atomic = 1;
+  one.qp.modify(attr, IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC);
+  CHECK(post(one.qp, read) == 0);
+  CHECK(by_extended_call() == 0);
+}
+
 TEST_CASE("operations that this version does not have") {
   One one;
   one.go(IBV_QPS_RTS);

@@ -101,6 +101,8 @@ class Qp {
     uint32_t signal_all = 0;
     // Posting is allowed in this state.
     std::atomic<bool> open{false};
+    // max_rd_atomic is not 0: a READ will have its turn.
+    std::atomic<bool> reads{false};
     // `head` as it was last made known.
     std::atomic<uint32_t> posted{0};
     // SendInfo::progress of the last completed request; written by polling.
