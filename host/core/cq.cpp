@@ -209,6 +209,7 @@ void Cq::remove_completions(uint32_t qpn) noexcept {
 
 void Cq::abandon_after_fork() noexcept {
   lock_.reinitialise();
+  poller_ = pthread_t{};
   dead_ = true;
   idles_ = false;
   doorbell_ = nullptr;

@@ -141,6 +141,7 @@ int Cq::poll(int count, ibv_wc* wc) noexcept {
 int Cq::start_poll() noexcept {
   lock_.lock();
   if (take(current_)) {
+    poller_.store(pthread_self(), std::memory_order_relaxed);
     if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) log_failure(current_.cqe);
     return 0;
   }
@@ -155,7 +156,10 @@ int Cq::next_poll() noexcept {
   return 0;
 }
 
-void Cq::end_poll() noexcept { lock_.unlock(); }
+void Cq::end_poll() noexcept {
+  poller_.store(pthread_t{}, std::memory_order_relaxed);
+  lock_.unlock();
+}
 
 void Cq::ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_only) noexcept {
   reported_ = index;
@@ -189,14 +193,15 @@ void Cq::take_event() noexcept {
 }
 
 void Cq::arm(bool solicited_only) noexcept {
-  lock_.lock();
+  const bool polls = poller_.load(std::memory_order_relaxed) == pthread_self();
+  if (!polls) lock_.lock();
   armed_.store(true);
   const bool dead = dead_;
   if (!dead) {
     const bool ahead = static_cast<int32_t>(announced_ - consumed_) > 0;
     ring_consumed(hwif::DoorbellKind::CQ_ARM, ahead ? announced_ : consumed_, solicited_only);
   }
-  lock_.unlock();
+  if (!polls) lock_.unlock();
   // Nobody else will: whoever waits has to see the flushed ones.
   if (dead && armed_.exchange(false) && channel_ != nullptr) channel_->push(*this);
 }

@@ -335,6 +335,26 @@ TEST_CASE("extended polling") {
   CHECK(loop.drain().empty());
 }
 
+TEST_CASE("arming by the one who polls") {
+  Loop loop;
+  loop.complete(2, 0, 50);
+  REQUIRE(loop.cq->start_poll() == 0);
+  loop.cq->arm(false);
+  REQUIRE(loop.cq->next_poll() == 0);
+  CHECK(loop.cq->current().wr_id == 51);
+  loop.cq->end_poll();
+  loop.nic.step(1);
+  loop.host.device->poll_events();
+  // the second was unpolled when it was armed
+  REQUIRE(readable(loop.own_channel->fd()));
+  CHECK(loop.own_channel->get() == loop.cq.get());
+  loop.cq->arm(false);
+  loop.complete(1, 0, 60);
+  loop.host.device->poll_events();
+  CHECK(readable(loop.own_channel->fd()));
+  CHECK(loop.drain() == std::vector<uint64_t>{60});
+}
+
 TEST_CASE("operations as verbs name them") {
   using hwif::CqeOpcode;
   const std::pair<CqeOpcode, ibv_wc_opcode> opcodes[] = {

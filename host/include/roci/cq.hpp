@@ -7,6 +7,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <vector>
 
@@ -44,7 +46,8 @@ class Cq {
   /// Takes up to `count` completions. @return how many, never an error
   int poll(int count, ibv_wc* wc) noexcept;
 
-  /// Wants one event for the next completion, or the next solicited (or failed) one.
+  /// Wants one event for the next completion, or the next solicited (or failed) one. Also between
+  /// start_poll() and end_poll().
   void arm(bool solicited_only) noexcept;
 
   /// A new ring for `entries`. @throws Error  EINVAL: fewer than unpolled, or too many; EOPNOTSUPP
@@ -116,6 +119,8 @@ class Cq {
   volatile uint64_t* doorbell_ = nullptr;
   uint64_t doorbell_base_ = 0;
   Completion current_;
+  // Thread between start_poll() and end_poll(), which holds the lock.
+  std::atomic<pthread_t> poller_{};
 
   // The rest.
   Context& context_;
