@@ -210,7 +210,7 @@ module requester_ack (
 
   requester_inflight u_inflight (
     .clk_i, .rst_i,
-    .inflight_valid_i, .inflight_ready_o, .inflight_i,
+    .inflight_valid_i, .inflight_ready_o, .inflight_i, .epoch_i,
     .init_valid_i(ctx_start && !inflight_init_q), .init_ready_o(inflight_init_ready),
     .init_qp_i(ctx_qp_q),
     .walk_slot_i(walk_slot), .walk_record_o(walk_record),

@@ -6,12 +6,14 @@
 // they are executed; WQEs met in ERR: as flush records), in index order within an epoch; a refetch
 // writes the same records again. Kept per QP: the index after the last record ever written, and the
 // index after the last one written in the newest epoch, by which the walker knows what has landed
-// again after a rewind. A WQE that the packetizer gave up half sent (ERR) has no record: the first
+// again after a rewind: each rewind sets it back, so it is never of an epoch long ago, whose number
+// may come again. A WQE that the packetizer gave up half sent (ERR) has no record: the first
 // index stops there, whatever is written behind it. Records that no acknowledge event will announce
 // (local operation, NOP, flush) queue the QP for a walk, after they are written.
 //
 // Does not: judge or void records (requester_ack_walker does).
-// Neighbours: requester_packetizer → here → requester_ack_walker (reads), its queue (pushes).
+// Neighbours: requester_packetizer, queue_wqe_fetch (epochs) → here → requester_ack_walker (reads),
+// its queue (pushes).
 `default_nettype none
 
 module requester_inflight (
@@ -21,6 +23,9 @@ module requester_inflight (
   input  wire                             inflight_valid_i,
   output logic                            inflight_ready_o,
   input  roci_pkg::inflight_write_t       inflight_i,
+
+  // a rewind: nothing behind its point has landed; always accepted
+  input  roci_pkg::epoch_bcast_t          epoch_i,
 
   // firmware starts a QP: no records
   input  wire                             init_valid_i,
@@ -48,22 +53,24 @@ module requester_inflight (
   typedef requester_pkg::ack_horizon_t horizon_t;
 
   // ------------------------------------------------------------------------------ state
-  logic valid_q, init_q, push_q;
+  logic valid_q, init_q, tell_q, push_q;
   roci_pkg::qp_t qp_q;
   roci_pkg::epoch_t epoch_q;
-  roci_pkg::sq_index_t start_q, end_q;     // index of the record, index after it
+  roci_pkg::sq_index_t start_q, end_q;     // index of the record, index after it; rewind point
 
   // ------------------------------------------------------------------------------ logic
   logic take, push_room;
+  roci_pkg::qp_t qp;                       // whose row is read
   record_t record;
   horizon_t row;
   roci_pkg::sq_index_t old_horizon;
 
   always_comb begin
     // a record may need a push: one more can be in stage 1
-    inflight_ready_o = push_room;
-    take = inflight_valid_i && push_room;
-    init_ready_o = !take;
+    inflight_ready_o = push_room && !epoch_i.valid;
+    take = inflight_valid_i && inflight_ready_o;
+    init_ready_o = !take && !epoch_i.valid;
+    qp = epoch_i.valid ? epoch_i.qp : take ? inflight_i.qp : init_qp_i;
 
     record.kind = inflight_i.record.kind;
     record.signaled = inflight_i.record.signaled;
@@ -72,19 +79,21 @@ module requester_inflight (
     record.byte_len = inflight_i.record.byte_len;
     record.last_psn = inflight_i.record.last_psn;
 
-    row.horizon = start_q == old_horizon ? end_q : old_horizon;
+    row.horizon = start_q == old_horizon && !tell_q ? end_q : old_horizon;
     row.epoch = epoch_q;
     row.landed = end_q;
     if (init_q) row = '0;
   end
 
   always_ff @(posedge clk_i) begin
-    valid_q <= take || init_valid_i;
-    init_q <= !take;
-    qp_q <= take ? inflight_i.qp : init_qp_i;
-    epoch_q <= inflight_i.epoch;
+    valid_q <= take || epoch_i.valid || init_valid_i;
+    init_q <= !take && !epoch_i.valid;
+    tell_q <= epoch_i.valid;
+    qp_q <= qp;
+    epoch_q <= epoch_i.valid ? epoch_i.epoch : inflight_i.epoch;
     start_q <= inflight_i.wqe_index;
-    end_q <= inflight_i.wqe_index + 16'(inflight_i.record.blocks);
+    end_q <= epoch_i.valid ? epoch_i.point.wqe_index
+                           : inflight_i.wqe_index + 16'(inflight_i.record.blocks);
     push_q <= take && (inflight_i.record.kind == roci_pkg::INFLIGHT_LOCAL
                        || inflight_i.record.kind == roci_pkg::INFLIGHT_NOP
                        || inflight_i.record.kind == roci_pkg::INFLIGHT_FLUSH);
@@ -104,7 +113,7 @@ module requester_inflight (
     .WIDTH($bits(roci_pkg::sq_index_t)), .DEPTH(QPS), .STYLE(STYLE)
   ) u_horizons (
     .clk_i, .we_i(valid_q), .waddr_i(qp_q), .wdata_i(row.horizon),
-    .re_i(1'b1), .raddr_i(take ? inflight_i.qp : init_qp_i), .rdata_o(old_horizon)
+    .re_i(1'b1), .raddr_i(qp), .rdata_o(old_horizon)
   );
 
   common_ram_sdp #(.WIDTH($bits(horizon_t)), .DEPTH(QPS), .STYLE(STYLE)) u_horizons_walk (
@@ -135,7 +144,7 @@ module requester_inflight (
     end
   end
 
-  wire unused = &{1'b0, inflight_i.record.first_psn, inflight_i.record.read_ordinal};
+  wire unused = &{1'b0, inflight_i.record.first_psn, inflight_i.record.read_ordinal, epoch_i.point};
 
 endmodule
 

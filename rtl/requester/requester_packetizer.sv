@@ -351,7 +351,8 @@ module requester_packetizer #(
   always_comb begin
     commit_row = row_q;
     whole = 1'b0;
-    commit = packet_done;
+    // At each look too: the row is never of an epoch long ago, whose number may come again.
+    commit = packet_done || step_q == DECIDE;
     if (step_q == EMIT) begin
       whole = packet_last_q;
       if (requester_send_pkg::psn_after(end_psn, row_q.max_psn)) commit_row.max_psn = end_psn;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_inflight: records of all QPs against a map; the two indices against their definitions;
-// a push for exactly the records that no acknowledge event announces; one record per cycle.
+// requester_inflight: records of all QPs against a map; the two indices against their definitions,
+// also when an epoch is told while records come and when its number comes again; a push for exactly
+// the records that no acknowledge event announces; one record per cycle.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -24,7 +25,7 @@ struct Qp {
   unsigned horizon = 0;
   unsigned landed = 0;
   unsigned epoch = 0;
-  unsigned written = 0;      // epoch of the last record
+  unsigned written = 0;      // epoch of the last record, or told since
 };
 
 struct Bench {
@@ -39,6 +40,7 @@ struct Bench {
         inflight("inflight", dut->inflight_valid_i, dut->inflight_ready_o, dut->inflight_i),
         push("push", dut->push_valid_o, dut->push_ready_i, dut->push_qp_o) {
     dut->init_valid_i = 0;
+    pkg::epoch_bcast_t{}.pack(dut->epoch_i);
     dut.reset();
     dut.attach(inflight);
     dut.attach(push);
@@ -53,6 +55,22 @@ struct Bench {
     dut->init_valid_i = 0;
     qps[qp] = Qp{};
     qps[qp].base = (qp % 4) * 8;
+  }
+
+  // A new epoch of the QP that begins at its next WQE; nothing of it has landed.
+  void rewind(Random& random, unsigned number) {
+    Qp& qp = qps[number];
+    auto e = random_payload<pkg::epoch_bcast_t>(random);
+    e.valid = true;
+    e.qp = static_cast<decltype(e.qp)>(number);
+    e.epoch = static_cast<std::uint8_t>(qp.epoch);
+    e.point.wqe_index = static_cast<std::uint16_t>(qp.next);
+    e.pack(dut->epoch_i);
+    dut.tick();
+    e.valid = false;
+    e.pack(dut->epoch_i);
+    qp.written = qp.epoch;
+    qp.landed = qp.next;
   }
 
   void write(Random& random, unsigned number) {
@@ -117,8 +135,18 @@ TEST_CASE("records and indices are those of the writes, refetches and gaps inclu
       Qp& qp = bench.qps[number];
       bench.write(random, number);
       if (random.chance(0.1)) {            // a rewind: some records come again
+        bench.dut.run_until([&] { return bench.inflight.empty(); }, "written");
         qp.epoch = (qp.epoch + 1) & 0xff;
         if (random.chance(0.5)) qp.next = qp.horizon;
+        if (random.chance(0.5)) bench.write(random, (number + 1) % 4);
+        bench.rewind(random, number);
+        if (random.chance(0.2)) {          // a record of the epoch before is late
+          const unsigned next = qp.next;
+          qp.epoch = (qp.epoch - 1) & 0xff;
+          bench.write(random, number);
+          qp.epoch = (qp.epoch + 1) & 0xff;
+          qp.next = next;
+        }
       }
       if (random.chance(0.02)) qp.next = (qp.next + 3) & 0xffff;   // given up half sent
       if (random.chance(0.01)) {
@@ -129,6 +157,27 @@ TEST_CASE("records and indices are those of the writes, refetches and gaps inclu
     }
     bench.check();
   }
+}
+
+// Epochs that end without a record: their number comes again after 256 of them.
+TEST_CASE("nothing has landed of an epoch whose number comes again") {
+  Random random;
+  Bench bench(random());
+  bench.push.stall(Stall::any(random));
+  for (unsigned qp = 0; qp < 4; ++qp) bench.init(qp);
+  for (unsigned qp = 0; qp < 3; ++qp) bench.write(random, qp);
+  bench.check();
+  for (unsigned number = 0; number < 3; ++number) {
+    Qp& qp = bench.qps[number];
+    for (unsigned n = 0; n < 255; ++n) {
+      qp.epoch = (qp.epoch + 1) & 0xff;
+      bench.rewind(random, number);
+    }
+    qp.epoch = (qp.epoch + 1) & 0xff;
+    qp.next = 0;
+    bench.rewind(random, number);
+  }
+  bench.check();
 }
 
 TEST_CASE("one record per cycle") {

@@ -368,6 +368,58 @@ TEST_CASE("an epoch or a state takes effect between packets") {
   }
 }
 
+// The row of a QP is of the epoch in which a WQE of it was looked at last, however many epochs ended
+// without a packet: 256 of them later their number comes again, and the rewind point still counts.
+TEST_CASE("an epoch whose number comes again begins at its rewind point") {
+  Random random;
+  for (unsigned looks = 250; looks <= 260; ++looks) {
+    for (const bool stalled : {true, false}) {
+      CAPTURE(looks, stalled);
+      Bench bench(random);
+      Qp qp = bench.open(7);
+      qp.index = static_cast<std::uint16_t>(qp.index & ~7u);
+      qp.ack.oldest_index = qp.index;
+      bench.ack(qp);
+      Wqe read = write_of(6 * qp.ctx.mtu(), random, kRead);
+      Wqe fenced = write_of(10, random);
+      fenced.fence = true;
+      const auto index = qp.index;
+      const auto first_psn = qp.psn;
+      bench.send(qp, read);
+      bench.rest();
+      const auto behind = qp.index;
+      for (unsigned n = 0; n < looks; ++n) {
+        if (stalled) {                                 // waits for the READ
+          bench.push(qp, fenced);
+          bench.expect_rewind(qp, kStall, behind, qp.psn);
+          bench.dut.run_until([&] { return bench.rewind.done(); }, "rewind");
+          qp.index = behind;
+          bench.next_epoch(qp, qp.psn);
+        } else {                                       // another rewind was faster
+          bench.next_epoch(qp, qp.psn);
+          bench.dut.run_until([&] { return bench.epochs.empty(); }, "told");
+          bench.dut.tick(4);
+          --qp.epoch;
+          bench.push(qp, fenced);
+          ++qp.epoch;
+          qp.index = behind;
+        }
+        bench.dut.run_until([&] { return bench.block.empty() && bench.epochs.empty(); }, "look");
+        bench.dut.tick(12);
+      }
+      qp.index = index;                                // responses 0 and 1 came, 2 is lost
+      qp.psn = first_psn;
+      qp.ordinal = 0;
+      qp.ack.acked_psn = (first_psn + 2) & kPsnMask;
+      bench.ack(qp);
+      bench.next_epoch(qp, first_psn + 2);
+      bench.dut.tick(4);
+      bench.expect(qp, read, bench.push(qp, read), 2);
+      bench.rest();
+    }
+  }
+}
+
 TEST_CASE("quantum: not before its packets and its time, not without others") {
   Random random;
   for (int round = 0; round < 8; ++round) {
