@@ -261,7 +261,7 @@ module roci_top #(
   );
 
   // ---------------------------------------------------------------------- acknowledgements, retry
-  logic refused_request_valid, refused_request_ready, refused_response_valid,
+  logic refused_request_valid, refused_request_ready, refused_request_stale, refused_response_valid,
         refused_response_ready, done_valid, underrun_valid, fate_valid;
   roci_pkg::tx_refused_t refused_request, refused_response;
   roci_pkg::tx_done_t done, underrun, tx_fate;
@@ -295,7 +295,8 @@ module roci_top #(
     .sent_i(sent), .local_error_valid_i(local_error_valid),
     .local_error_ready_o(local_error_ready), .local_error_i(local_error),
     .refused_valid_i(refused_request_valid), .refused_ready_o(refused_request_ready),
-    .refused_i(refused_request), .tx_done_valid_i(fate_valid), .tx_done_i(tx_fate),
+    .refused_i(refused_request), .refused_stale_o(refused_request_stale),
+    .tx_done_valid_i(fate_valid), .tx_done_i(tx_fate),
     .report_valid_i(report_valid), .report_ready_o(report_ready), .report_i(report),
     .state_i(state), .epoch_i(epoch),
     .retry_valid_o(retry_valid), .retry_ready_i(retry_request_ready), .retry_o(retry_request),
@@ -441,6 +442,7 @@ module roci_top #(
     .word_ready_o(word_ready[READ_PAYLOAD]), .word_i(word[READ_PAYLOAD]),
     .refused_request_valid_o(refused_request_valid),
     .refused_request_ready_i(refused_request_ready), .refused_request_o(refused_request),
+    .refused_request_stale_i(refused_request_stale),
     .refused_response_valid_o(refused_response_valid),
     .refused_response_ready_i(refused_response_ready), .refused_response_o(refused_response),
     .done_valid_o(done_valid), .done_o(done), .underrun_valid_o(underrun_valid),

@@ -48,6 +48,7 @@ module roci_transmit (
   output logic                              refused_request_valid_o,
   input  wire                               refused_request_ready_i,
   output roci_pkg::tx_refused_t             refused_request_o,
+  input  wire                               refused_request_stale_i,  // a cycle later
   output logic                              refused_response_valid_o,
   input  wire                               refused_response_ready_i,
   output roci_pkg::tx_refused_t             refused_response_o,
@@ -98,6 +99,7 @@ module roci_transmit (
     .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
     .piece_valid_o(piece_valid), .piece_ready_i(piece_ready), .piece_o(piece),
     .refused_request_valid_o, .refused_request_ready_i, .refused_request_o,
+    .refused_request_stale_i,
     .refused_response_valid_o, .refused_response_ready_i, .refused_response_o,
     .state_i, .done_valid_i(done_valid_o), .done_i(done_o),
     .fence_busy_o, .ready_o

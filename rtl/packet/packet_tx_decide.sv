@@ -9,7 +9,9 @@
 // - {QP, source} is poisoned at that PSN: later items of it with psn >= that PSN are discarded
 //   silently, since their source was ahead; earlier ones (retransmissions) still pass, so that
 //   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
-//   refused response has its very PSN. The poison ends with the QP's RESET.
+//   refused response has its very PSN. The poison ends with the QP's RESET;
+// - a request waits here until its source has judged the refusal: a retransmission that was overtaken
+//   by its acknowledgement may find its region gone. It vanishes and poisons nothing.
 //
 // Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
 // is discarded or its last beat has left (`done_i`).
@@ -50,6 +52,7 @@ module packet_tx_decide #(
   output logic                     refused_request_valid_o,
   input  wire                      refused_request_ready_i,
   output roci_pkg::tx_refused_t    refused_request_o,
+  input  wire                      refused_request_stale_i,  // a cycle later: acknowledged long ago
   output logic                     refused_response_valid_o,
   input  wire                      refused_response_ready_i,
   output roci_pkg::tx_refused_t    refused_response_o,
@@ -108,13 +111,19 @@ module packet_tx_decide #(
   logic bad_q;                       // an earlier piece of this packet failed
   roci_pkg::xlat_status_e status_q;  // its status
 
+  typedef enum logic [1:0] {
+    ASK_IDLE, ASK_TELL, ASK_ANSWER, ASK_KNOWN    // refusal of a request: told, judged in the next cycle
+  } ask_e;
+  ask_e ask_q;
+  logic stale_q;                     // ASK_KNOWN: it is of what is acknowledged already
+
   waiting_t waiting;
   poison_index_t waiting_index, item_index;
   logic is_acknowledge;
   logic poisoned;
   logic piece_bad, packet_bad;
   roci_pkg::xlat_status_e packet_status;
-  logic packet_end, packet_end_ok, refuse;
+  logic packet_end, packet_end_ok, refuse, is_request;
   logic refused_ready;
   roci_pkg::tx_refused_t refused;
   logic decide, discard;
@@ -146,8 +155,8 @@ module packet_tx_decide #(
     packet_end = item_valid_q && item_q.last
                  && (!item_q.has_piece || (answer_valid_i && answer_i.last));
     refuse = packet_end && packet_bad && !poisoned;
-    refused_ready = item_q.desc.source == roci_pkg::TX_REQUEST ? !refused_request_valid_o
-                                                              : !refused_response_valid_o;
+    is_request = item_q.desc.source == roci_pkg::TX_REQUEST;
+    refused_ready = is_request ? ask_q == ASK_KNOWN : !refused_response_valid_o;
     packet_end_ok = refuse ? (refused_ready && !reset_now)
                   : (packet_bad || poisoned) ? 1'b1
                   : desc_store_ready;
@@ -164,7 +173,7 @@ module packet_tx_decide #(
     discard = packet_end && item_finished && !decide;
     commit = decide;
     rollback = discard;
-    poison_write = discard && refuse;
+    poison_write = discard && refuse && !(is_request && stale_q);
   end
 
   // a RESET clears both rows of its QP: requests in its own cycle, responses in the next one
@@ -197,14 +206,18 @@ module packet_tx_decide #(
     if (item_valid_q && answer_valid_i && answer_ready_o && !bad_q) begin
       status_q <= answer_i.status;
     end
-    if (poison_write && item_q.desc.source == roci_pkg::TX_REQUEST) begin
+    if (ask_q == ASK_IDLE) begin
       refused_request_o <= refused;
     end
-    if (poison_write && item_q.desc.source == roci_pkg::TX_RESPONSE) begin
+    if (ask_q == ASK_ANSWER) begin
+      stale_q <= refused_request_stale_i;
+    end
+    if (poison_write && !is_request) begin
       refused_response_o <= refused;
     end
   end
 
+  assign refused_request_valid_o = ask_q == ASK_TELL;
   assign refused = '{qp: item_q.desc.qp, wqe_index: item_q.desc.wqe_index, psn: item_q.desc.psn,
                      status: packet_status};
 
@@ -214,7 +227,7 @@ module packet_tx_decide #(
       bad_q <= 1'b0;
       reset_pending_q <= 1'b0;
       reset_qp_q <= '0;
-      refused_request_valid_o <= 1'b0;
+      ask_q <= ASK_IDLE;
       refused_response_valid_o <= 1'b0;
     end else begin
       reset_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_RESET;
@@ -222,12 +235,13 @@ module packet_tx_decide #(
       assert (!(reset_pending_q && state_i.valid))
       else $error("packet_tx_decide: state broadcasts in consecutive cycles");
 
-      if (poison_write && item_q.desc.source == roci_pkg::TX_REQUEST) begin
-        refused_request_valid_o <= 1'b1;
-      end else if (refused_request_ready_i) begin
-        refused_request_valid_o <= 1'b0;
-      end
-      if (poison_write && item_q.desc.source == roci_pkg::TX_RESPONSE) begin
+      unique case (ask_q)
+        ASK_IDLE: if (refuse && is_request) ask_q <= ASK_TELL;
+        ASK_TELL: if (refused_request_ready_i) ask_q <= ASK_ANSWER;
+        ASK_ANSWER: ask_q <= ASK_KNOWN;
+        default: if (discard) ask_q <= ASK_IDLE;
+      endcase
+      if (poison_write && !is_request) begin
         refused_response_valid_o <= 1'b1;
       end else if (refused_response_ready_i) begin
         refused_response_valid_o <= 1'b0;

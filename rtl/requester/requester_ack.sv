@@ -42,6 +42,7 @@ module requester_ack (
   input  wire                         refused_valid_i,
   output logic                        refused_ready_o,
   input  roci_pkg::tx_refused_t       refused_i,
+  output logic                        refused_stale_o,     // the one taken last cycle counts not
   input  wire                         tx_done_valid_i,     // always accepted, any source
   input  roci_pkg::tx_done_t          tx_done_i,
   // from context_timer
@@ -195,7 +196,7 @@ module requester_ack (
     .clk_i, .rst_i,
     .sent_i, .tx_done_valid_i, .tx_done_i, .state_i,
     .ack_event_valid_i, .ack_event_ready_o, .ack_event_i,
-    .refused_valid_i, .refused_ready_o, .refused_i,
+    .refused_valid_i, .refused_ready_o, .refused_i, .refused_stale_o,
     .local_error_valid_i, .local_error_ready_o, .local_error_i,
     .report_valid_i, .report_ready_o, .report_i,
     .init_valid_i(ctx_start && !events_init_q), .init_ready_o(events_init_ready),

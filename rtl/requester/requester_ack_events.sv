@@ -34,6 +34,7 @@ module requester_ack_events (
   input  wire                           refused_valid_i,
   output logic                          refused_ready_o,
   input  roci_pkg::tx_refused_t         refused_i,
+  output logic                          refused_stale_o,  // the one taken last cycle counts not
   input  wire                           local_error_valid_i,
   output logic                          local_error_ready_o,
   input  roci_pkg::local_error_t        local_error_i,
@@ -329,6 +330,8 @@ module requester_ack_events (
     row_write = op_valid_q;
   end
 
+  // what was acknowledged while it waited to be sent again
+  assign refused_stale_o = distance[23];
   assign push_valid_o = push_valid_q;
   assign push_qp_o = push_qp_q;
   assign ignored_o = ignored_q;

@@ -2,8 +2,8 @@
 //
 // packet_tx_decide against a model that knows the verdict of every piece in advance: good packets
 // come out whole and in order with exactly their pieces; a bad one is told once to its source; what
-// follows it at or after its PSN vanishes, what precedes it passes; a RESET forgives; the fence count
-// ends at zero.
+// follows it at or after its PSN vanishes, what precedes it passes; a RESET forgives; a stale request
+// vanishes alone; the fence count ends at zero.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -41,7 +41,20 @@ struct Bench {
   Sink<pkg::tx_refused_t> refused_response;
   std::deque<pkg::tx_done_t> leaving;          // decided packets on their way out
   std::deque<Piece> asked;
+  std::deque<bool> stale;                      // what the source will say of refused requests
   Random& random;
+
+  // The source's judgement comes one cycle after the refusal; else anything.
+  struct Judge : Agent {
+    Bench& bench;
+    std::optional<bool> now;
+    explicit Judge(Bench& b) : bench(b) {}
+    void sample() override {}
+    void drive() override {
+      bench.dut->refused_request_stale_i = now ? *now : bench.random.chance(0.5);
+      now.reset();
+    }
+  } judge{*this};
 
   explicit Bench(Random& r)
       : dut(r()),
@@ -64,7 +77,12 @@ struct Bench {
     dut.attach(answer);
     dut.attach(desc);
     dut.attach(piece);
+    refused_request.on_transfer([this](const pkg::tx_refused_t&) {
+      judge.now = stale.front();
+      stale.pop_front();
+    });
     dut.attach(refused_request);
+    dut.attach(judge);
     dut.attach(refused_response);
     xlat.collect();
     desc.collect();
@@ -119,6 +137,7 @@ struct Maker {
   Random& random;
   std::map<unsigned, std::optional<std::uint32_t>> poison;      // by source and QP
   std::deque<pkg::tx_desc_t> decided;
+  double stale = 0.3;                          // chance that a refused request is
 
   void packet(unsigned qp, bool response, std::uint32_t psn, double fail, bool acknowledge) {
     auto desc = random_payload<pkg::tx_desc_t>(random);
@@ -176,6 +195,10 @@ struct Maker {
     refused.wqe_index = desc.wqe_index;
     refused.status = status;
     (response ? bench.refused_response : bench.refused_request).expect(refused);
+    if (!response) {
+      bench.stale.push_back(random.chance(stale));
+      if (bench.stale.back()) return;
+    }
     poisoned = desc.psn;
   }
 };
@@ -227,6 +250,22 @@ TEST_CASE("verdicts on random packets") {
       REQUIRE(bench.desc.received()[n] == make.decided[n]);
     }
   }
+}
+
+// A retransmission that its acknowledgement overtook: the region may be gone, the QP is well.
+TEST_CASE("a stale request that is refused does not stop what follows") {
+  Random random;
+  Bench bench(random);
+  Maker make{bench, random, {}, {}};
+  make.stale = 1.0;
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    const std::uint32_t psn = 0xfffff0 + 4 * round;
+    for (std::uint32_t n = 0; n < 4; ++n) make.packet(2, false, psn + n, n < 2 ? 1.0 : 0.0, false);
+    bench.idle(make.decided.size());
+  }
+  REQUIRE(make.decided.size() >= 40);
+  REQUIRE(bench.desc.received().size() == make.decided.size());
+  REQUIRE(bench.dut->fence_busy_o == 0);
 }
 
 TEST_CASE("the fence sees a packet from its first item until it has left") {

@@ -64,14 +64,18 @@ struct Bench {
   std::map<unsigned, Model> model;
   std::set<unsigned> pushed;
   unsigned ignored = 0;
+  bool stale = false;                  // refused_stale_o in the cycle after the last refusal
   static constexpr std::int64_t kBase = 0xfffff0;
 
   struct Watch : Agent {
     Bench& bench;
+    bool refused = false;
     explicit Watch(Bench& b) : bench(b) {}
     void sample() override {
       if (bench.dut->push_valid_o) bench.pushed.insert(bench.dut->push_qp_o);
       bench.ignored += bench.dut->ignored_o;
+      if (refused) bench.stale = bench.dut->refused_stale_o;
+      refused = bench.dut->refused_valid_i && bench.dut->refused_ready_o;
     }
     void drive() override {}
   } watch{*this};
@@ -324,6 +328,8 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
             refused.wqe_index = index;
             refused.status = pkg::XLAT_BAD_BOUNDS;
             bench.refused.push(refused);
+            bench.settle();
+            REQUIRE(bench.stale == (p < m.acked));
             m.fail_local(p, index, status(hwif::CqeStatus::LOC_PROT_ERR),
                          vendor(hwif::VendorStatus::KEY_BOUNDS));
           } else {
