@@ -242,7 +242,7 @@ module roci_control #(
   assign commands_o = commands_q != '0 || fetch_valid || fn_disabled_o != '0;
 
   // ---------------------------------------------------------------------------------- context
-  logic state_ready, mr_ready, mtt_ready, timer_ready;
+  logic state_ready, mr_ready, mtt_ready, timer_ready, mr_wrap;
   roci_pkg::fence_busy_t mtt_busy, timer_busy;
   logic [1:0] checked_valid, checked_ready;
   roci_pkg::mr_checked_t [1:0] checked;
@@ -267,10 +267,10 @@ module roci_control #(
     .clk_i, .rst_i, .ctx_i(ctx_o), .ctx_o(ctx_mr),
     .req_valid_i(xlat_valid_i), .req_ready_o(xlat_ready_o), .req_i(xlat_i),
     .checked_valid_o(checked_valid), .checked_ready_i(checked_ready), .checked_o(checked),
-    .key_error_o(key_error), .ready_o(mr_ready)
+    .wrap_o(mr_wrap), .key_error_o(key_error), .ready_o(mr_ready)
   );
   context_mtt_cache u_mtt_cache (
-    .clk_i, .rst_i, .colour_i(colour_o),
+    .clk_i, .rst_i, .colour_i(colour_o), .wrap_i(mr_wrap),
     .checked_valid_i(checked_valid), .checked_ready_o(checked_ready), .checked_i(checked),
     .rsp_valid_o(answer_valid_o), .rsp_ready_i(answer_ready_i), .rsp_o(answer_o),
     .dma_valid_o(mtt_dma_valid_o), .dma_ready_i(mtt_dma_ready_i), .dma_o(mtt_dma_o),

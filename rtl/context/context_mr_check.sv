@@ -7,7 +7,8 @@
 // window belongs to one QP instead); rights; bounds without overflow (IBTA 10.6.3, wire.md 2.14). Good
 // requests leave with what context_mtt_cache needs to find the address; ACCESS_NONE passes unchecked.
 // A revoked entry (state written by firmware) grants nothing from the next look-up on; what was
-// granted before is waited for by a fence (rule 8).
+// granted before is waited for by a fence (rule 8). An entry that is written with incarnation 0 begins
+// numbers anew that cached pages may still bear: the cache must forget them (`wrap_o`).
 //
 // Two clients, TX and RX: in order per client, one look-up per cycle in all. A request is taken only
 // if its client's result FIFO has room for it, so neither client can hold up the other (rule 2).
@@ -28,6 +29,7 @@ module context_mr_check (
   input  wire  [1:0]                  checked_ready_i,
   output roci_pkg::mr_checked_t [1:0] checked_o,
 
+  output logic                        wrap_o,          // pulse: incarnations of an entry begin anew
   output logic                        key_error_o,     // pulse: a check failed (counter)
   output logic                        ready_o          // table is cleared after reset
 );
@@ -78,6 +80,11 @@ module context_mr_check (
       we[w] = ctx_selected && ctx_i.write && ctx_i.word == 4'(w);
     end
   end
+
+  // the word with the incarnation
+  roci_hwif_pkg::mpt_entry_t written;
+  assign written = {{(512 - WORDS * 64){1'b0}}, {WORDS{ctx_i.wdata}}};
+  assign wrap_o = we[4] && written.incarnation == '0;
 
   // ---------------------------------------------------------------------------------------- table
   roci_pkg::mr_t read_index;

@@ -4,7 +4,9 @@
 //
 // Page tables lie in host memory (programming.md 4); lines of 8 page addresses are kept in a direct-
 // mapped cache with the tag {region, incarnation, line number}, so that a line of an earlier life of
-// a region never matches. Contiguous regions and unchecked addresses need no table.
+// a region never matches; before the incarnations of a region begin anew all lines are forgotten
+// (`wrap_i`; look-ups wait for a cycle per line). Contiguous regions and unchecked addresses need no
+// table.
 //
 // Two clients, TX and RX, each answered in its own order. A part is looked up when it enters; a line
 // that is not there is fetched at once and marked as pending, so that many misses are under way while
@@ -21,6 +23,7 @@ module context_mtt_cache #(
   input  wire                         clk_i,
   input  wire                         rst_i,
   input  roci_pkg::colour_t           colour_i,
+  input  wire                         wrap_i,            // incarnations begin anew: forget all lines
 
   input  wire  [1:0]                  checked_valid_i,   // client 0 TX, 1 RX
   output logic [1:0]                  checked_ready_o,
@@ -86,6 +89,7 @@ module context_mtt_cache #(
   // ------------------------------------------------- entry: look up, fetch ahead (one part a cycle)
   // Cycle 0: a client's part is chosen, enters its FIFO, reserves a miss, its key is read.
   // Cycle 1: hit or pending: the reservation is given back. Miss: fetch, line marked pending.
+  logic ready;                                         // keys can be read and written
   logic turn_q;                                        // client served last waits
   logic [1:0] may;
   logic chosen, enter, enter_paged;
@@ -122,10 +126,10 @@ module context_mtt_cache #(
   assign total = reserved_q[0] + reserved_q[1];
 
   always_comb begin
-    may[0] = split_valid[0] && queue_ready[0] && ready_o
+    may[0] = split_valid[0] && queue_ready[0] && ready
              && (!split[0].paged || (reserved_q[0] < count_t'(TX_MISSES)
                                      && total < count_t'(MISSES)));
-    may[1] = split_valid[1] && queue_ready[1] && ready_o
+    may[1] = split_valid[1] && queue_ready[1] && ready
              && (!split[1].paged || total < count_t'(MISSES));
     chosen = may[!turn_q] ? !turn_q : turn_q;
     // a miss that cannot be marked now (another line's key is written) holds its cycle
@@ -218,9 +222,12 @@ module context_mtt_cache #(
   context_pkg::mtt_index_t write_index;
   logic key_write;
   logic front_ready, entry_ready;
+  logic clear;
+  assign clear = rst_i || wrap_i;
 
   always_comb begin
-    key_write = line_touch || entry_miss;
+    // While lines are forgotten no key is written: a line that comes is fetched again when needed.
+    key_write = (line_touch || entry_miss) && ready;
     if (line_touch) begin
       write_index = line_index(under_way.tag);
       key_in.tag = under_way.tag;
@@ -234,7 +241,7 @@ module context_mtt_cache #(
   end
 
   common_ram_cleared #(.WIDTH($bits(context_pkg::mtt_key_t)), .DEPTH(LINES)) u_entry_keys (
-    .clk_i, .rst_i, .ready_o(entry_ready),
+    .clk_i, .rst_i(clear), .ready_o(entry_ready),
     .we_i(key_write), .waddr_i(write_index), .wdata_i(key_in),
     .re_i(!(entry_miss && line_touch)), .raddr_i(line_index(split[chosen].tag)),
     .rdata_o(entry_key_bits)
@@ -249,11 +256,12 @@ module context_mtt_cache #(
   assign look_chosen = look_valid[!look_turn_q] ? !look_turn_q : look_turn_q;
   always_comb begin
     look_ready = '0;
-    look_ready[look_chosen] = look_valid[look_chosen];
+    // its words may be those of another line whose key could not be written
+    look_ready[look_chosen] = look_valid[look_chosen] && ready;
   end
 
   common_ram_cleared #(.WIDTH($bits(context_pkg::mtt_key_t)), .DEPTH(LINES)) u_front_keys (
-    .clk_i, .rst_i, .ready_o(front_ready),
+    .clk_i, .rst_i(clear), .ready_o(front_ready),
     .we_i(key_write), .waddr_i(write_index), .wdata_i(key_in),
     .re_i(1'b1), .raddr_i(line_index(look_part[look_chosen].tag)), .rdata_o(front_key_bits)
   );
@@ -264,7 +272,7 @@ module context_mtt_cache #(
     .raddr_i(page_word(look_part[look_chosen].tag, page_beat(look_part[look_chosen].page))),
     .rdata_o(front_pages_bits)
   );
-  assign ready_o = entry_ready && front_ready;
+  assign ready = entry_ready && front_ready;
 
   // ------------------------------------------------------------------------------------- clients
   for (genvar c = 0; c < 2; c++) begin : gen_client
@@ -287,6 +295,7 @@ module context_mtt_cache #(
       entered_client_q <= chosen;
       entered_part_q <= split[chosen];
     end
+    ready_o <= !rst_i && (ready_o || ready);
     if (rst_i) begin
       turn_q <= 1'b0;
       look_turn_q <= 1'b0;

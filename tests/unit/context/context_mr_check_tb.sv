@@ -20,6 +20,7 @@ module context_mr_check_tb (
   output logic                   checked1_valid_o,
   input  wire                    checked1_ready_i,
   output roci_pkg::mr_checked_t  checked1_o,
+  output logic                   wrap_o,
   output logic                   key_error_o,
   output logic                   ready_o
 );
@@ -29,7 +30,7 @@ module context_mr_check_tb (
     .req_i({req1_i, req0_i}),
     .checked_valid_o({checked1_valid_o, checked0_valid_o}),
     .checked_ready_i({checked1_ready_i, checked0_ready_i}), .checked_o({checked1_o, checked0_o}),
-    .key_error_o, .ready_o
+    .wrap_o, .key_error_o, .ready_o
   );
 endmodule
 

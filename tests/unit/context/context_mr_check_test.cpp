@@ -39,12 +39,16 @@ struct Region {
   bool contiguous = false, unbounded = false;
 };
 
-struct Bench {
+struct Bench : Agent {
   Dut<DUT_CLASS> dut;
   Random& random;
   Source<pkg::xlat_req_t> req0, req1;
   Sink<pkg::mr_checked_t> checked0, checked1;
   std::map<unsigned, Region> regions;
+  unsigned wraps = 0;                          // times the cache was to forget its lines
+
+  void sample() override { wraps += dut->wrap_o; }
+  void drive() override {}
 
   explicit Bench(Random& r)
       : dut(r()),
@@ -60,6 +64,7 @@ struct Bench {
     dut.attach(req1);
     dut.attach(checked0);
     dut.attach(checked1);
+    dut.attach(*this);
   }
 
   std::uint64_t access(bool write, unsigned index, unsigned word, std::uint64_t data) {
@@ -86,7 +91,11 @@ struct Bench {
     e.set<Entry::bound_qpn>(r.qpn);
     auto words = std::bit_cast<std::array<std::uint64_t, 8>>(e);
     words[3] |= std::uint64_t{r.rights} << 40;          // byte 29, bits of ibv_access_flags
-    for (unsigned w = 0; w < 5; ++w) access(true, index, w, words[w]);
+    for (unsigned w = 0; w < 5; ++w) {
+      const unsigned before = wraps;
+      access(true, index, w, words[w]);
+      REQUIRE(wraps - before == (w == 4 && r.inc == 0));
+    }
     for (unsigned w = 0; w < 5; ++w) REQUIRE(access(false, index, w, 0) == words[w]);
     regions[index] = r;
   }
@@ -106,7 +115,7 @@ struct Bench {
     r.shift = static_cast<unsigned>(random.between(12, 30));
     r.pd = static_cast<unsigned>(random.below(kPds));
     r.fn = static_cast<unsigned>(random.below(kFns));
-    r.inc = static_cast<unsigned>(random.bits(8));
+    r.inc = random.chance(0.3) ? 0 : static_cast<unsigned>(random.bits(8));
     r.qpn = static_cast<std::uint32_t>(random.bits(24));
     r.contiguous = random.chance(0.4);
     r.unbounded = r.contiguous && random.chance(0.2);

@@ -7,6 +7,7 @@ module context_mtt_cache_tb (
   input  wire                      clk_i,
   input  wire                      rst_i,
   input  roci_pkg::colour_t        colour_i,
+  input  wire                      wrap_i,
   input  wire                      checked0_valid_i,
   output logic                     checked0_ready_o,
   input  roci_pkg::mr_checked_t    checked0_i,
@@ -31,7 +32,7 @@ module context_mtt_cache_tb (
   output logic                     ready_o
 );
   context_mtt_cache u_dut (
-    .clk_i, .rst_i, .colour_i,
+    .clk_i, .rst_i, .colour_i, .wrap_i,
     .checked_valid_i({checked1_valid_i, checked0_valid_i}),
     .checked_ready_o({checked1_ready_o, checked0_ready_o}),
     .checked_i({checked1_i, checked0_i}),

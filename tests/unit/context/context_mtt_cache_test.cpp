@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // context_mtt_cache with page tables in a modelled host memory: every answer is the right DMA address
-// in request order per client, cut at 4 KB; a new incarnation never sees old pages; bus errors reach
+// in request order per client, cut at 4 KB; a new incarnation never sees old pages, nor does one whose
+// number comes again after the lines were forgotten, whatever is under way meanwhile; bus errors reach
 // exactly the requests that need the line; many misses are under way at once; a client whose lines
 // always collide or whose answers nobody takes does not stop the other; warm hits keep the rate.
 // model: configs=wide,narrow
@@ -22,6 +23,7 @@ namespace pkg = roci::sv::roci_pkg;
 namespace {
 
 constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
+constexpr unsigned kLines = ROCI_CONFIG_WIDE ? 512 : 32;
 constexpr unsigned kMisses = ROCI_CONFIG_WIDE ? 128 : 16;
 
 // Page tables: the address of page `n` of a table is a hash, so any mix-up shows.
@@ -55,6 +57,7 @@ struct Bench {
         dma("dma", dut->dma_valid_o, dut->dma_ready_i, dut->dma_o),
         beat("beat", dut->beat_valid_i, dut->beat_ready_o, dut->beat_i) {
     dut->colour_i = 0;
+    dut->wrap_i = 0;
     dma.collect();
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
@@ -201,6 +204,74 @@ TEST_CASE("right addresses in order, with collisions, bus errors and new incarna
       for (int n = 0; n < 2000 && bench.dut->fence_busy_o; ++n) bench.tick();
       REQUIRE(bench.dut->fence_busy_o == 0);
     }
+  }
+}
+
+// One region (0) is registered again with the number of an earlier life, whose lines may still be
+// there: it is idle then (fence), while all others go on, and so do their fetches.
+TEST_CASE("an incarnation whose number comes again sees its own pages") {
+  Random random;
+  for (int round = 0; round < 60; ++round) {
+    Bench bench(random);
+    bench.latency = static_cast<unsigned>(random.between(1, 100));
+    bench.rsp0.stall(Stall::any(random));
+    bench.rsp1.stall(Stall::any(random));
+    bench.beat.stall(Stall::any(random));
+    bench.rsp0.collect();
+    bench.rsp1.collect();
+    std::vector<std::pair<pkg::xlat_rsp_t, bool>> expected[2];
+    const auto push = [&](bool client, unsigned mr, std::uint64_t table) {
+      auto q = random_request(random, 1);
+      q.mr = static_cast<decltype(q.mr)>(mr);
+      q.incarnation = 0;
+      q.page_shift = 12;
+      q.paged = true;
+      q.addr = random.below(std::uint64_t{64} << 12);
+      q.table_address = table;
+      for (const auto& a : answers(bench, q)) expected[client].emplace_back(a, !q.check_only);
+      (client ? bench.checked1 : bench.checked0).push(q);
+    };
+    const auto others = [&](unsigned count) {
+      for (unsigned n = 0; n < count; ++n) {
+        // two regions whose lines collide with each other, not with those of region 0
+        const auto mr = random.chance(0.02) ? 1u : (random.chance(0.5) ? 2 : 1) * kLines - 1;
+        push(random.chance(0.5), mr, std::uint64_t{mr + 1} << 24);
+      }
+    };
+    const auto rest = [&] {
+      for (int n = 0; n < 400000; ++n) {
+        if (bench.rsp0.received().size() >= expected[0].size() &&
+            bench.rsp1.received().size() >= expected[1].size()) {
+          break;
+        }
+        bench.tick();
+      }
+      for (unsigned c = 0; c < 2; ++c) {
+        auto& received = (c ? bench.rsp1 : bench.rsp0).received();
+        REQUIRE(received.size() == expected[c].size());
+        for (std::size_t n = 0; n < received.size(); ++n) {
+          INFO("client " << c << " answer " << n << " got " << received[n].to_string() << " want "
+                         << expected[c][n].first.to_string());
+          REQUIRE(same(received[n], expected[c][n].first, expected[c][n].second));
+        }
+        received.clear();
+        expected[c].clear();
+      }
+    };
+    for (unsigned n = 0; n < 30; ++n) push(random.chance(0.5), 0, 1 << 20);
+    rest();
+    others(200);
+    for (auto n = random.below(500); n != 0; --n) {
+      bench.dut->wrap_i = random.chance(0.02);           // of other regions
+      bench.tick();
+    }
+    bench.dut->wrap_i = 1;
+    bench.tick();
+    bench.dut->wrap_i = 0;
+    REQUIRE(bench.dut->ready_o != 0);                    // which is about reset
+    others(20);
+    for (unsigned n = 0; n < 30; ++n) push(random.chance(0.5), 0, 2 << 20);
+    rest();
   }
 }
 
