@@ -198,7 +198,7 @@ module queue_cq_events (
     push_q <= fire_valid || error_event;
     push_cq_q <= news_cq;
     pop_q <= pop;
-    news_q <= news;
+    if (pop) news_q <= news;
     if (pop_q) begin
       event_valid_o <= target.valid && (news_q.fired || news_q.error);  // a destroyed CQ is silent
       second_q <= target.valid && news_q.fired && news_q.error;

@@ -195,6 +195,32 @@ TEST_CASE("an event and an error of one CQ both come; a destroyed CQ is silent")
   CHECK(bench.event.received()[2].event_type == hwif::EQE_TYPE_CQ_ERROR);
 }
 
+TEST_CASE("the error behind an event has its own cause, whatever other CQs say meanwhile") {
+  for (const bool by_bus : {false, true}) {
+    CAPTURE(by_bus);
+    Bench bench(5);
+    for (unsigned n = 1; n <= 4; ++n) bench.create(n);
+    bench.event.stall(Stall(1.0));
+    bench.arm(4, 0);
+    bench.done(4, 0, true, false, 1);         // holds the output
+    bench.arm(1, 0);
+    bench.done(1, 0, true, false, 1);         // fires
+    bench.done(1, 1, by_bus, by_bus, 1, !by_bus);        // and loses the next completion
+    for (int n = 0; n < 10; ++n) bench.tick();
+    bench.done(2, 0, !by_bus, !by_bus, 2, by_bus);       // another CQ fails in the other way
+    for (int n = 0; n < 10; ++n) bench.tick();
+    bench.event.stall(Stall(0.7));
+    for (int n = 0; n < 100; ++n) bench.tick();
+    REQUIRE(bench.event.received().size() == 4);
+    const auto& e = bench.event.received()[2];
+    CHECK(e.object == 0x1001);
+    CHECK(e.event_type == hwif::EQE_TYPE_CQ_ERROR);
+    CHECK(e.cause == (by_bus ? hwif::VENDOR_STATUS_CQ_WRITE_BUS : hwif::VENDOR_STATUS_CQ_OVERFLOW));
+    CHECK(bench.event.received()[3].cause ==
+          (by_bus ? hwif::VENDOR_STATUS_CQ_OVERFLOW : hwif::VENDOR_STATUS_CQ_WRITE_BUS));
+  }
+}
+
 TEST_CASE("tokens never wait for readers; every armed CQ fires once; fence") {
   Bench bench(4);
   const unsigned cqs = 40;
