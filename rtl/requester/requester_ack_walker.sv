@@ -147,6 +147,7 @@ module requester_ack_walker #(
     logic at_oldest;                                     // nothing of the oldest is acknowledged
     logic sent_all;                                      // nothing is outstanding
     logic news;                                          // acked_psn moved
+    logic inside_read;                                   // of the oldest WQE some data is missing
     logic pending;                                       // going back is asked for: cause
     roci_pkg::retry_cause_e cause;
     roci_pkg::inflight_kind_e kind;                      // of the oldest record
@@ -281,6 +282,7 @@ module requester_ack_walker #(
     facts.at_oldest = walk_events_i.acked_psn == step2_q.position.oldest_psn;
     facts.sent_all = walk_events_i.idle && facts.at_oldest && !exists;
     facts.news = walk_events_i.acked_psn != step2_q.flags.seen_acked;
+    facts.inside_read = exists && walk_record_i.kind == roci_pkg::INFLIGHT_READ;
 
     // one rewind answers all that is pending; the strongest cause counts
     facts.pending = 1'b1;
@@ -465,8 +467,10 @@ module requester_ack_walker #(
     // whatever the step was: is there news of acked_psn?
     if (act && facts_q.live && step3_q.entry.op != WALK_READ && step3_q.entry.op != WALK_INIT
         && !step3_q.scanning && facts_q.news) begin
+      // A response in mid-READ opens no window: credits, records and fences wait for its end, the
+      // byte cap counts from there.
       next.flags.seen_acked = facts_q.events.acked_psn;
-      next.moved = 1'b1;
+      if (!facts_q.inside_read) next.moved = 1'b1;
       tell = 1'b1;
       if (!action.request) next.flags.progressed = 1'b1;
     end

@@ -244,8 +244,16 @@ struct Bench : Agent {
         at.reads = (at.reads + 1) & 0xff;
       }
     };
+    // a QP whose oldest WQE is a READ may not do more when some of its data came
+    const auto opens = [&] {
+      return !(index_before(q.oldest, q.horizon.horizon) &&
+               record(q, q.oldest).kind == pkg::INFLIGHT_READ);
+    };
     const auto news = [&] {
-      if (e.acked_psn != q.seen) q.progressed = moved = true;
+      if (e.acked_psn != q.seen) {
+        q.progressed = true;
+        moved = moved || opens();
+      }
       q.seen = e.acked_psn;
     };
     if (answer) {
@@ -261,7 +269,7 @@ struct Bench : Agent {
     const auto finish = [&] {
       if (e.acked_psn != q.seen) {
         q.seen = e.acked_psn;
-        moved = true;
+        moved = moved || opens();
         if (!o.requests.empty() && o.requests.back().cause >= pkg::RETRY_UNDERRUN) {
           q.progressed = false;
         } else if (o.requests.empty() || o.requests.back().cause != pkg::RETRY_FLUSH) {
@@ -339,7 +347,7 @@ struct Bench : Agent {
         clear(false);
         q.progressed = false;
         q.stop_told = e.local_valid;
-        if (e.acked_psn != q.seen) moved = true;
+        if (e.acked_psn != q.seen) moved = moved || opens();
         q.seen = e.acked_psn;
       } else if (q.state == pkg::QPS_SQD) {
         if (!q.drained && e.idle && q.psn == e.acked_psn &&
