@@ -143,9 +143,10 @@ module requester_ack_events (
     // next_psn first: its write port belongs to sent_i
     init_sent = init_valid_i && !init_sent_q && !sent_i.valid;
 
-    // Packets that left come at most every second cycle (two beats each), the others are rare:
-    // acknowledge events always get through.
-    if (tx_done_valid_i) begin
+    // Requests that left come one in three cycles, as the packetizer makes them (one per cycle for
+    // a while, if short ones waited behind a long packet); the others are rare: acknowledge events
+    // always get through. Responses that left are of no interest.
+    if (tx_done_valid_i && tx_done_i.source == roci_pkg::TX_REQUEST) begin
       op.op = OP_TX_DONE;
       op.qp = tx_done_i.qp;
       op.psn = tx_done_i.psn;
@@ -154,7 +155,6 @@ module requester_ack_events (
       op.wqe_index = tx_done_i.wqe_index;
       op.status = 7'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR);
       op.vendor_status = 8'(roci_hwif_pkg::VENDOR_STATUS_PAYLOAD_READ_BUS);
-      op_valid = tx_done_i.source == roci_pkg::TX_REQUEST;
     end else if (clear_valid_i) begin
       op.op = OP_CLEAR;
       op.qp = clear_i.qp;

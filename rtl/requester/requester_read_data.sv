@@ -12,7 +12,9 @@
 //   an event IMPLIED_NAK for the expected PSN; the READ is asked for again from there;
 // - response before it: duplicate, dropped;
 // - ACK at or behind it, NAK behind it: implied NAK as well; nothing is acknowledged beyond a READ
-//   whose data did not come (wire.md 2.4). NAKs for the READ itself pass;
+//   whose data did not come (wire.md 2.4). NAKs for the READ itself pass. This holds for a fatal NAK
+//   too: what it refused fails only after the READ, and that is asked for again in vain, for the
+//   peer's QP is in ERR and silent. The QP ends with RETRY_EXC_ERR, the peer knows the reason;
 // - response of wrong length: the peer is broken, the READ fails with BAD_RESP_ERR.
 // Progress is made only here, in order; a READ that is sent again changes nothing.
 //

@@ -410,7 +410,12 @@ TEST_CASE("events back to back keep their order, one per cycle beside packets th
     ++count;
   }
   const auto start = bench.dut.cycle();
+  pkg::tx_done_t done{};                     // acknowledgements to the peer leave, one per cycle
+  done.source = pkg::TX_RESPONSE;
+  done.pack(bench.dut->tx_done_i);
+  bench.dut->tx_done_valid_i = 1;
   bench.dut.run_until([&] { return bench.event.empty(); }, "events");
+  bench.dut->tx_done_valid_i = 0;
   CHECK(bench.dut.cycle() - start <= count + 2);
   bench.dut.tick(3);
   for (unsigned qp = 0; qp < 2; ++qp) CHECK(bench.row(qp).acked_psn == Bench::psn(acked[qp]));
