@@ -3,6 +3,7 @@
 
 #include <roci/error.hpp>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -11,7 +12,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace roci::sim {
@@ -29,6 +33,15 @@ constexpr uint32_t kIrqs = 5;
 // A function that its last client just left is still being reset: how long that may take.
 constexpr unsigned kAttachSteps = 200;
 constexpr uint64_t kAttachCycles = 1024;
+
+// Whether a write is over at once and raises no signal: a pipe's or socket's reader could stop all
+// NICs, or end the simulator.
+bool never_blocks(const UniqueFd& fd) {
+  std::error_code error;
+  const auto name = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd.get()), error);
+  const int flags = fcntl(fd.get(), F_GETFL);
+  return !error && name == "anon_inode:[eventfd]" && flags >= 0 && (flags & O_NONBLOCK) != 0;
+}
 
 template <class T>
 bool load(const vfio_user::Message& message, T& out) {
@@ -338,7 +351,10 @@ void Connection::set_irqs(Message& message) {
     return refuse(message, EINVAL);
   }
   if ((set.flags & vfio_user::IRQ_DATA_EVENTFD) != 0 && !message.fds.empty()) {
-    if (message.fds.size() != set.count) return refuse(message, EINVAL);
+    if (message.fds.size() != set.count ||
+        !std::all_of(message.fds.begin(), message.fds.end(), never_blocks)) {
+      return refuse(message, EINVAL);
+    }
     for (uint32_t i = 0; i < set.count; ++i) {
       interrupts_[set.start + i] = std::move(message.fds[i]);
     }

@@ -7,6 +7,7 @@
 
 #include <roci/simulator.hpp>
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -327,6 +328,27 @@ TEST_CASE("what breaks the protocol ends the connection, what is wrong is refuse
     client.send(99, {});
     CHECK(client.answer() == ENOTSUP);
   }
+}
+
+TEST_CASE("interrupts go to eventfds that do not block, and to nothing else") {
+  Served world;
+  Raw client(world.socket(0));
+  REQUIRE(client.greet() == 0);
+  const vfio_user::IrqSet set{sizeof(vfio_user::IrqSet),
+                              vfio_user::IRQ_DATA_EVENTFD | vfio_user::IRQ_ACTION_TRIGGER,
+                              vfio_user::IRQ_MSIX, 0, 1};
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  const UniqueFd reader(ends[0]), writer(ends[1]);
+  const UniqueFd blocks(eventfd(0, EFD_CLOEXEC));
+  const UniqueFd good(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, set, {writer.get()}) == EINVAL);
+  CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, set, {client.fd.get()}) == EINVAL);
+  CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, set, {blocks.get()}) == EINVAL);
+  CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, set, {good.get()}) == 0);
+  vfio_user::IrqSet two = set;
+  two.count = 2;
+  CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, two, {good.get(), writer.get()}) == EINVAL);
 }
 
 TEST_CASE("DMA outside of maps is a bus error, inside it reaches the bytes") {
