@@ -26,6 +26,11 @@ using vfio_user::Command;
 // A client that does not read its replies for so long holds up everybody: it is dropped.
 constexpr timeval kSendPatience{5, 0};
 
+// What may wait while an answer is awaited, in bytes of this process and in messages with descriptors:
+// far more than the doorbells and maps of a program in that time.
+constexpr size_t kMostBacklog = 64 << 20;
+constexpr size_t kMostFds = 256;
+
 // Numbers of VFIO's PCI device: regions BAR0 … configuration space, kinds of interrupts.
 constexpr uint32_t kRegions = 9;
 constexpr uint32_t kIrqs = 5;
@@ -136,6 +141,8 @@ bool Connection::serve(unsigned most) {
     if (!backlog_.empty()) {
       message = std::move(backlog_.front());
       backlog_.pop_front();
+      backlog_bytes_ -= sizeof message + message.body.size();
+      if (!message.fds.empty()) --backlog_fds_;
     } else if (!receive(message)) {
       break;
     }
@@ -426,9 +433,17 @@ bool Connection::ask(bool write, uint64_t address, std::span<uint8_t> data) {
   if (!vfio_user::send_message(socket_.get(), header, parts, {})) end();
   const auto limit = std::chrono::steady_clock::now() + deadline_;
   while (alive_) {
+    // also while messages keep coming: they may go on for ever
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        limit - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
     Message message;
     if (receive(message)) {
       if ((message.header.flags & vfio_user::FLAG_REPLY) == 0) {
+        backlog_bytes_ += sizeof message + message.body.size();
+        if (backlog_bytes_ > kMostBacklog || (!message.fds.empty() && ++backlog_fds_ > kMostFds)) {
+          break;
+        }
         backlog_.push_back(std::move(message));
         continue;
       }
@@ -439,10 +454,8 @@ bool Connection::ask(bool write, uint64_t address, std::span<uint8_t> data) {
       std::memcpy(data.data(), message.body.data() + sizeof access, data.size());
       return true;
     }
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        limit - std::chrono::steady_clock::now());
     pollfd ready{socket_.get(), POLLIN, 0};
-    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count()) + 1) == 0) break;
+    poll(&ready, 1, static_cast<int>(left.count()));
   }
   end();  // its function is reset when the server looks at it next
   return false;

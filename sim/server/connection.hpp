@@ -98,6 +98,8 @@ class Connection {
   std::vector<uint8_t> partial_;  // of the message that is arriving
   std::vector<UniqueFd> partial_fds_;
   std::deque<Message> backlog_;   // arrived while an answer was awaited
+  size_t backlog_bytes_ = 0;      // in it
+  size_t backlog_fds_ = 0;        // messages in it with descriptors
   uint16_t last_id_ = 0;
 };
 

@@ -351,6 +351,70 @@ TEST_CASE("interrupts go to eventfds that do not block, and to nothing else") {
   CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, two, {good.get(), writer.get()}) == EINVAL);
 }
 
+TEST_CASE("a client that sends and sends, but not the answer, is dropped at the deadline") {
+  Folder folder;
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  UniqueFd client(ends[0]);
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  sim::ServedNic nics = served(nic);
+  unsigned taken = 0;
+  sim::Connection connection(UniqueFd(ends[1]), nics, taken, 300ms);
+  const std::string json = "{}";
+  std::vector<uint8_t> greeting(sizeof(vfio_user::Version));
+  greeting[2] = 1;
+  greeting.insert(greeting.end(), json.c_str(), json.c_str() + json.size() + 1);
+  const auto send = [&](vfio_user::Command command, std::span<const uint8_t> body, uint32_t flags) {
+    const vfio_user::Header header{1, static_cast<uint16_t>(command),
+                                   static_cast<uint32_t>(sizeof(vfio_user::Header) + body.size()),
+                                   flags, 0};
+    const std::span<const uint8_t> parts[] = {body};
+    return vfio_user::send_message(client.get(), header, parts, {});
+  };
+  REQUIRE(send(vfio_user::Command::VERSION, greeting, 0));
+  const vfio_user::DmaMap map{32, 3, 0, 0x10000, 0x1000};  // by messages
+  REQUIRE(send(vfio_user::Command::DMA_MAP, vfio_user::bytes_of(map), 0));
+  // A command ring there, which the NIC then reads.
+  const auto write = [&](uint32_t offset, uint64_t value) {
+    vfio_user::RegionWrite64 message{};
+    message.access = {offset, 0, 8};
+    message.value = value;
+    const auto bytes = vfio_user::bytes_of(message);
+    return send(vfio_user::Command::REGION_WRITE, bytes.subspan(sizeof(vfio_user::Header)),
+                vfio_user::FLAG_NO_REPLY);
+  };
+  namespace csr = hwif::csr;
+  REQUIRE(write(csr::AdminCommandRing::ADDRESS, 0x10000));
+  REQUIRE(write(csr::AdminCompletionRing::ADDRESS, 0x10000));
+  csr::AdminRingConfig config{};
+  config.set<csr::AdminRingConfig::ring_log2>(2);
+  REQUIRE(write(csr::AdminRingConfig::ADDRESS, config.to_word()));
+  csr::AdminControl control{};
+  control.set<csr::AdminControl::enable>(true);
+  REQUIRE(write(csr::AdminControl::ADDRESS, control.to_word()));
+  csr::AdminDoorbell doorbell{};
+  doorbell.set<csr::AdminDoorbell::index>(1);
+  REQUIRE(write(csr::AdminDoorbell::ADDRESS, doorbell.to_word()));
+  REQUIRE(connection.serve());
+  CHECK(taken == 1);
+  const bool big = GENERATE(false, true);  // many bytes at once, or few for long
+  std::atomic<bool> over{false};
+  std::thread flood([&] {
+    const std::vector<uint8_t> body(big ? vfio_user::MAX_DATA : 0);
+    while (!over && send(vfio_user::Command::DEVICE_GET_INFO, body, vfio_user::FLAG_NO_REPLY)) {
+      if (!big) std::this_thread::sleep_for(1ms);
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 1000 && connection.alive(); ++i) nic.step(64);
+  CHECK_FALSE(connection.alive());
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  over = true;
+  shutdown(client.get(), SHUT_RDWR);
+  flood.join();
+}
+
 TEST_CASE("DMA outside of maps is a bus error, inside it reaches the bytes") {
   unsigned messages = 0;
   sim::ClientMemory memory([&](bool, uint64_t, std::span<uint8_t>) {
