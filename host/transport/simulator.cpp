@@ -292,8 +292,9 @@ std::optional<Neighbour> SimulatorTransport::resolve(const Gid& gid) {
 // ---- memory -------------------------------------------------------------------------------------
 
 DmaRange SimulatorTransport::allocate(size_t bytes) {
-  UniqueFd fd(memfd_create("roci-rings", MFD_CLOEXEC));
-  if (!fd || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
+  UniqueFd fd(memfd_create("roci-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
     fail(ENOMEM, "no shared memory for %zu bytes of rings: %s", bytes, errno_text(errno).c_str());
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

@@ -3,6 +3,7 @@
 
 #include "host_memory/dma_target.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -51,7 +52,9 @@ int ClientMemory::map(const vfio_user::DmaMap& request, const UniqueFd& fd) {
   map.readable = (request.flags & vfio_user::DMA_MAP_READ) != 0;
   map.writable = (request.flags & vfio_user::DMA_MAP_WRITE) != 0;
   if (fd) {
-    // behind the end of the file an access would be a signal
+    // behind the end of the file an access would be a signal: it is long enough, and stays so
+    const int seals = fcntl(fd.get(), F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return EPERM;
     struct stat file {};
     if (fstat(fd.get(), &file) != 0) return errno;
     const auto length = static_cast<uint64_t>(file.st_size);

@@ -35,7 +35,7 @@ class ClientMemory final : public InprocMemory {
 
   /// Adds a map. @param fd  none: memory of the process
   /// @return 0, or EINVAL: empty, wraps, not whole pages, or longer than its file; EEXIST: overlaps;
-  ///         or what mmap says
+  ///         EPERM: the file may shrink (no F_SEAL_SHRINK); or what mmap says
   int map(const vfio_user::DmaMap& request, const UniqueFd& fd);
   /// Removes all maps inside [address, address + size).
   /// @return 0, or ENOENT: there is none; EINVAL: one lies only partly inside

@@ -305,9 +305,14 @@ TEST_CASE("what breaks the protocol ends the connection, what is wrong is refuse
     CHECK(client.ask(Command::DMA_MAP, map) == EINVAL);
     map = {32, 3, 0, ~uint64_t{0xfff}, 0x2000};
     CHECK(client.ask(Command::DMA_MAP, map) == EINVAL);
-    const UniqueFd file(memfd_create("short", 0));
+    const UniqueFd file(memfd_create("short", MFD_ALLOW_SEALING));
     REQUIRE(ftruncate(file.get(), 0x1000) == 0);
-    map = {32, 3, 0, 0x40000, 0x2000};
+    map = {32, 3, 0, 0x40000, 0x1000};
+    CHECK(client.ask(Command::DMA_MAP, map, {file.get()}) == EPERM);  // it could get shorter
+    const UniqueFd other(open(world.folder.path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (other) CHECK(client.ask(Command::DMA_MAP, map, {other.get()}) == EPERM);
+    REQUIRE(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    map.size = 0x2000;
     CHECK(client.ask(Command::DMA_MAP, map, {file.get()}) == EINVAL);
     map.size = 0x1000;
     CHECK(client.ask(Command::DMA_MAP, map, {file.get()}) == 0);
