@@ -4,6 +4,7 @@
 #include <roci/error.hpp>
 
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,7 +75,40 @@ void add_listeners(const std::string& table, std::set<std::string>& inodes) {
   }
 }
 
+// The limit of open files before raise_file_limit(); all zero if that was not called.
+rlimit& first_file_limit() {
+  static rlimit limit{};
+  return limit;
+}
+
+// While it exists, what a program that starts gets: some that know of more files than select() takes
+// break, or close a million of them.
+class FileLimitOfPrograms {
+ public:
+  FileLimitOfPrograms() {
+    const rlimit& first = first_file_limit();
+    changed_ = first.rlim_max != 0 && getrlimit(RLIMIT_NOFILE, &now_) == 0 &&
+               setrlimit(RLIMIT_NOFILE, &first) == 0;
+  }
+  FileLimitOfPrograms(const FileLimitOfPrograms&) = delete;
+  FileLimitOfPrograms& operator=(const FileLimitOfPrograms&) = delete;
+  ~FileLimitOfPrograms() {
+    if (changed_) setrlimit(RLIMIT_NOFILE, &now_);
+  }
+
+ private:
+  rlimit now_{};
+  bool changed_ = false;
+};
+
 }  // namespace
+
+void raise_file_limit() {
+  rlimit& before = first_file_limit();
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0) return;
+  const rlimit raised{before.rlim_max, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &raised);
+}
 
 Program::Program(std::vector<std::string> argv, const Environment& environment)
     : argv_(std::move(argv)) {
@@ -91,6 +125,7 @@ Program::Program(std::vector<std::string> argv, const Environment& environment)
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const FileLimitOfPrograms limit;
   const int error = posix_spawnp(&pid_, words.front().c_str(), nullptr, &attributes,
                                  pointers(words).data(), pointers(variables).data());
   posix_spawnattr_destroy(&attributes);

@@ -17,6 +17,10 @@ namespace roci::sim {
 /// Names and values that a program gets on top of nicsim's own environment.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+/// Raises this process's limit of open files as far as it may; programs that start later get what it
+/// was before.
+void raise_file_limit();
+
 /// A program that was started. Kills it in the end if it still runs.
 class Program {
  public:

@@ -124,6 +124,7 @@ void say(const std::string& text) { std::fprintf(stderr, "nicsim: %s\n", text.c_
 int run(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const bool serves = options.command == Command::serve;
+  raise_file_limit();
   // before minutes of simulation: what cannot work
   std::optional<PrivateFolder> own;
   std::string folder = options.folder;

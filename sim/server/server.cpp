@@ -14,10 +14,17 @@
 #include <utility>
 
 namespace roci::sim {
+namespace {
+
+// Between two attempts to take a client when descriptors or memory are used up.
+constexpr std::chrono::milliseconds kRest{500};
+
+}  // namespace
 
 Server::Server(std::vector<ServedNic> nics, ServerOptions options)
     : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_) fail(errno, "epoll: %s", errno_text(errno).c_str());
+  rests_.resize(nics.size());
   for (size_t i = 0; i < nics.size(); ++i) {
     nics_.push_back(std::make_unique<Nic>(Nic{std::move(nics[i]), 0}));
     sockets_.emplace_back(options_.folder, socket_name(static_cast<unsigned>(i)), options_.notice);
@@ -45,15 +52,43 @@ void Server::unwatch(int fd) {
   if (watched_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-void Server::accept_from(Nic& nic, int listener) {
-  UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+// The client stays in the socket's queue, which would wake us for ever: try again in a while.
+void Server::rest(size_t nic, int error) {
+  Rest& r = rests_[nic];
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, sockets_[nic].fd(), nullptr);
+  r.rests = true;
+  r.until = std::chrono::steady_clock::now() + kRest;
+  if (!r.told && options_.notice) {
+    options_.notice("programs have to wait until others end: accept: " + errno_text(error));
+  }
+  r.told = true;
+}
+
+// Looks at listeners again whose rest is over. @return how long to wait at most
+std::chrono::milliseconds Server::wake_listeners(std::chrono::milliseconds timeout) {
+  const auto now = std::chrono::steady_clock::now();
+  for (size_t nic = 0; nic < rests_.size(); ++nic) {
+    Rest& r = rests_[nic];
+    if (!r.rests) continue;
+    if (now >= r.until) {
+      add(sockets_[nic].fd());
+      r.rests = false;
+    } else if (timeout.count() < 0 || timeout > kRest) {
+      timeout = kRest;
+    }
+  }
+  return timeout;
+}
+
+void Server::accept_from(size_t index) {
+  Nic& nic = *nics_[index];
+  UniqueFd socket(accept4(sockets_[index].fd(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket) {
     const bool usual = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    if (!usual && options_.notice) {
-      options_.notice("a program cannot be served: accept: " + errno_text(errno));
-    }
+    if (!usual) rest(index, errno);
     return;
   }
+  rests_[index].told = false;
   const int fd = socket.get();
   Client client{std::make_unique<Connection>(std::move(socket), nic.served, nic.taken,
                                              options_.dma_deadline),
@@ -84,6 +119,7 @@ void Server::drop_dead() {
 void Server::poll(std::chrono::milliseconds timeout) {
   const auto waits = [](const auto& entry) { return entry.second.connection->backlog(); };
   const bool backlog = std::any_of(clients_.begin(), clients_.end(), waits);
+  timeout = wake_listeners(timeout);
   std::array<epoll_event, 32> events{};
   const int n = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                            backlog ? 0 : static_cast<int>(std::max<int64_t>(timeout.count(), -1)));
@@ -106,7 +142,7 @@ void Server::poll(std::chrono::milliseconds timeout) {
       connection.end();
     } else {
       for (size_t nic = 0; nic < nics_.size(); ++nic) {
-        if (sockets_[nic].fd() == fd) accept_from(*nics_[nic], fd);
+        if (sockets_[nic].fd() == fd) accept_from(nic);
       }
     }
   }

@@ -26,7 +26,8 @@ struct ServerOptions {
   std::chrono::milliseconds dma_deadline{10000};
 };
 
-/// The sockets of all NICs and their clients. Used by one thread.
+/// The sockets of all NICs and their clients, some ten descriptors each: when there are no more, new
+/// ones wait in their socket's queue until others end. Used by one thread.
 class Server {
  public:
   /// Makes all sockets or none.
@@ -58,14 +59,24 @@ class Server {
     unsigned taken = 0;
   };
 
+  // A listener whose clients cannot be served now: it is not looked at until then.
+  struct Rest {
+    std::chrono::steady_clock::time_point until{};
+    bool rests = false;
+    bool told = false;
+  };
+
   void add(int fd);
-  void accept_from(Nic& nic, int listener);
+  void rest(size_t nic, int error);
+  std::chrono::milliseconds wake_listeners(std::chrono::milliseconds timeout);
+  void accept_from(size_t index);
   void drop_dead();
 
   ServerOptions options_;
   UniqueFd epoll_;
   std::vector<std::unique_ptr<Nic>> nics_;
   std::vector<SocketFile> sockets_;
+  std::vector<Rest> rests_;  // of each socket
   std::map<int, Client> clients_;   // by socket
   std::map<int, int> processes_;    // pidfd to socket
   std::map<int, std::function<void()>> watched_;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -418,6 +419,44 @@ TEST_CASE("a client that sends and sends, but not the answer, is dropped at the 
   over = true;
   shutdown(client.get(), SHUT_RDWR);
   flood.join();
+}
+
+TEST_CASE("no descriptors left: one line, no spinning, and the client is served when there are some") {
+  Folder folder;
+  std::vector<std::string> notices;
+  sim::ServerOptions options;
+  options.folder = folder.path;
+  options.notice = [&](const std::string& text) { notices.push_back(text); };
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  sim::Server server({served(nic)}, options);
+  UniqueFd client = vfio_user::connect_to(folder.path + "/roci0.sock");
+  REQUIRE(client);
+  std::vector<UniqueFd> hoard;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 256;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  for (UniqueFd fd(dup(client.get())); fd; fd.reset(dup(client.get()))) {
+    hoard.push_back(std::move(fd));
+  }
+  // Each call returns when something happens, or after its time.
+  unsigned calls = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 1200ms) {
+    server.poll(1000ms);
+    ++calls;
+  }
+  CHECK(calls < 10);
+  CHECK(server.clients() == 0);
+  REQUIRE(notices.size() == 1);
+  CHECK(notices[0].find("wait") != std::string::npos);
+  hoard.clear();
+  for (int i = 0; i < 20 && server.clients() == 0; ++i) server.poll(100ms);
+  CHECK(server.clients() == 1);
+  CHECK(notices.size() == 1);
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_CASE("DMA outside of maps is a bus error, inside it reaches the bytes") {

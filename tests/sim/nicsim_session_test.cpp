@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace roci;
@@ -99,6 +100,25 @@ TEST_CASE("a program gets its variables and a usual signal mask") {
   CHECK(bench.run("test \"$NICSIM_TEST\" = inner && test \"$ROCI_SIM\" = x && test -n \"$PATH\"",
                   {{"NICSIM_TEST", "inner"}, {"ROCI_SIM", "x"}}) == 0);
   CHECK(Bench().run("grep -q '^SigBlk:[[:space:]]*0*$' /proc/self/status") == 0);
+}
+
+TEST_CASE("more open files for nicsim, as many as before for its programs") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 100;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  raise_file_limit();
+  rlimit now{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &now) == 0);
+  CHECK(now.rlim_cur == before.rlim_max);
+  Bench bench;
+  CHECK(bench.run("test $(ulimit -n) = 100") == 0);
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &now) == 0);
+  CHECK(now.rlim_cur == before.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &before);
+  raise_file_limit();
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_CASE("a pair: the client starts when the server listens, each with its device") {
