@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <ios>
 #include <iterator>
 
 namespace roci::sim {
@@ -323,9 +324,12 @@ std::vector<CapturedFrame> parse_capture(std::span<const uint8_t> bytes, const s
 std::vector<CapturedFrame> read_capture(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw CaptureError(path + ": cannot open: " + std::strerror(errno));
-  std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file),
-                             std::istreambuf_iterator<char>()};
-  if (file.bad()) throw CaptureError(path + ": cannot read: " + std::strerror(errno));
+  std::vector<uint8_t> bytes;
+  try {
+    bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  } catch (const std::ios_base::failure&) {  // a directory, a disk that fails
+    throw CaptureError(path + ": cannot read: " + std::strerror(errno));
+  }
   return parse_capture(bytes, path);
 }
 

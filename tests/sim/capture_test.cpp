@@ -218,6 +218,8 @@ TEST_CASE("what cannot be read is told") {
     }
     return "read";
   };
+  CHECK_THROWS_WITH(read_capture("/tmp"),
+                    Catch::Contains("/tmp") && Catch::Contains("Is a directory"));
   CHECK_THROWS_WITH(read_capture("/nonexistent/x.pcap"),
                     Catch::Contains("/nonexistent/x.pcap") && Catch::Contains("cannot open"));
   CHECK(error({false, {}}).find("too short") != std::string::npos);
