@@ -3,13 +3,14 @@
 
 #include <roci/error.hpp>
 
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -43,15 +44,22 @@ class WorldSimulation final : public Simulation {
 
 // A folder of its own for the sockets of `run`, gone in the end.
 class PrivateFolder {
+  static constexpr const char* kName = "/nicsim-XXXXXX";
+
  public:
   PrivateFolder() {
     const char* runtime = getenv("XDG_RUNTIME_DIR");
     const char* temporary = getenv("TMPDIR");
     std::string base = "/tmp";
     for (const char* place : {temporary, runtime}) {
-      if (place != nullptr && access(place, W_OK | X_OK) == 0) base = place;
+      if (place == nullptr || access(place, W_OK | X_OK) != 0) continue;
+      // the names of sockets are short
+      if (std::strlen(place) + std::strlen(kName) + std::strlen("/roci99.sock") <
+          sizeof sockaddr_un{}.sun_path) {
+        base = place;
+      }
     }
-    path_ = base + "/nicsim-XXXXXX";
+    path_ = base + kName;
     if (mkdtemp(path_.data()) == nullptr) {
       fail(errno, "no folder for sockets in %s: %s", base.c_str(), errno_text(errno).c_str());
     }
@@ -125,6 +133,8 @@ int run(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const bool serves = options.command == Command::serve;
   raise_file_limit();
+  // a folder and sockets are there from now on, and are gone in the end
+  const SignalBlock block;
   // before minutes of simulation: what cannot work
   std::optional<PrivateFolder> own;
   std::string folder = options.folder;
@@ -143,6 +153,7 @@ int run(const Options& options) {
   World world(world_config(options));
   std::vector<ServedNic> nics;
   for (unsigned i = 0; i < world.size(); ++i) {
+    if (const auto signal = SignalBlock::waiting()) return kExitSignal + *signal;
     set_up_port(world, i);
     nics.push_back(describe(world, i));
   }

@@ -30,10 +30,25 @@ sigset_t ours() {
 
 }  // namespace
 
+SignalBlock::SignalBlock() {
+  const sigset_t set = ours();
+  pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+SignalBlock::~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+std::optional<int> SignalBlock::waiting() {
+  sigset_t pending;
+  sigpending(&pending);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (sigismember(&pending, signal) == 1) return signal;
+  }
+  return std::nullopt;
+}
+
 Session::Session(Server& server, Simulation& simulation, Notice notice, Patience patience)
     : server_(server), simulation_(simulation), notice_(std::move(notice)), patience_(patience) {
   const sigset_t set = ours();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) fail(errno, "signalfd: %s", errno_text(errno).c_str());
   server_.watch(signals_.get(), [this] {
@@ -48,8 +63,6 @@ Session::Session(Server& server, Simulation& simulation, Notice notice, Patience
 Session::~Session() {
   server_.unwatch(signals_.get());
   for (const auto& program : programs_) server_.unwatch(program->end_fd());
-  const sigset_t set = ours();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 void Session::turn(std::chrono::milliseconds most) {
@@ -121,6 +134,8 @@ int Session::finish() {
 }
 
 int Session::run(const std::vector<std::string>& argv, const Environment& environment) {
+  server_.poll(0ms);
+  if (signal_ != 0) return kExitSignal + signal_;
   start(argv, environment);
   return finish();
 }
@@ -151,6 +166,8 @@ bool Session::wait_for_listener(Program& server) {
 }
 
 int Session::run_pair(const std::vector<std::string>& argv, const Environment& environment) {
+  server_.poll(0ms);
+  if (signal_ != 0) return kExitSignal + signal_;
   Environment of_server = environment;
   of_server.emplace_back("ROCI_DEVICES", "roci0");
   Program& server = start(argv, of_server);

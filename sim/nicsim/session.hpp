@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,10 +38,26 @@ struct Patience {
   std::chrono::milliseconds end{5000};
 };
 
+/// SIGINT and SIGTERM wait while it exists (in this thread, and those that it starts): whoever has
+/// files to remove looks for them when it suits.
+class SignalBlock {
+ public:
+  SignalBlock();
+  SignalBlock(const SignalBlock&) = delete;
+  SignalBlock& operator=(const SignalBlock&) = delete;
+  ~SignalBlock();
+
+  /// One that waits now.
+  static std::optional<int> waiting();
+
+ private:
+  sigset_t before_{};
+};
+
 /// Runs one simulation with its programs.
 class Session {
  public:
-  /// Both outlive the session. Blocks SIGINT and SIGTERM in this thread for its lifetime.
+  /// Both outlive the session. Signals that waited before it count, too.
   Session(Server& server, Simulation& simulation, Notice notice, Patience patience = {});
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -76,6 +93,7 @@ class Session {
   Simulation& simulation_;
   Notice notice_;
   Patience patience_;
+  SignalBlock block_;
   UniqueFd signals_;
   int signal_ = 0;  // that arrived
   bool failed_ = false;

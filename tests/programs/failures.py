@@ -111,6 +111,24 @@ def sockets(nicsim):
         check("replaced the stale socket" in next_one.messages(), next_one.messages())
         next_one.run("ibv_devinfo")
         next_one.stop(signal.SIGINT)
+    # interrupted while the NICs come up: nothing is left; a place whose name is too long is not taken
+    place = nicsim.file("place")
+    os.mkdir(place)
+    environment = {**os.environ, "TMPDIR": place}
+    environment.pop("XDG_RUNTIME_DIR", None)
+    early = subprocess.Popen([nicsim.path, "run", "--config", nicsim.config, "--nics", "8", "--",
+                              "sleep", "1000"], env=environment, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + PATIENCE
+    while not os.listdir(place) and time.monotonic() < end:
+        time.sleep(0.005)
+    early.send_signal(signal.SIGINT)
+    check(early.wait(timeout=PATIENCE) == 128 + signal.SIGINT, early.returncode)
+    check(os.listdir(place) == [], os.listdir(place))
+    long = os.path.join(place, "x" * 90)
+    os.mkdir(long)
+    environment["TMPDIR"] = long
+    call([nicsim.path, "run", "--config", nicsim.config, "--nics", "1", "--", "true"],
+         env=environment)
     stranger = nicsim.file("stranger")
     os.mkdir(stranger)
     with open(os.path.join(stranger, "roci0.sock"), "w", encoding="ascii"):

@@ -150,6 +150,26 @@ TEST_CASE("a pair: who goes on alone is ended") {
   CHECK(bench.notices.size() == 2);
 }
 
+TEST_CASE("a signal that came before the programs: they do not start") {
+  const SignalBlock block;
+  CHECK_FALSE(SignalBlock::waiting());
+  raise(SIGTERM);
+  CHECK(SignalBlock::waiting() == SIGTERM);
+  {
+    Bench bench;
+    CHECK(bench.run("echo x > " + bench.folder + "/file") == 128 + SIGTERM);
+    CHECK_FALSE(std::filesystem::exists(bench.folder + "/file"));
+    CHECK(bench.session.results().empty());
+  }
+  // read, and none waits any more
+  CHECK_FALSE(SignalBlock::waiting());
+  raise(SIGINT);
+  {
+    Bench bench;
+    CHECK(bench.pair("  pass\n", "  pass\n") == 128 + SIGINT);
+  }
+}
+
 TEST_CASE("a pair: a server that does not listen") {
   Patience patience;
   patience.listen = 300ms;
