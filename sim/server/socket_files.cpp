@@ -69,13 +69,21 @@ void prepare_folder(const std::string& folder) {
     fail(errno, "folder %s cannot be made: %s", folder.c_str(), errno_text(errno).c_str());
   }
   struct stat found {};
-  if (stat(folder.c_str(), &found) != 0) {
+  if (lstat(folder.c_str(), &found) != 0) {
     fail(errno, "folder %s: %s", folder.c_str(), errno_text(errno).c_str());
+  }
+  // where a link leads to may change
+  if (S_ISLNK(found.st_mode)) {
+    fail(EPERM, "%s is a link: give the folder itself with --dir", folder.c_str());
   }
   if (!S_ISDIR(found.st_mode)) fail(EPERM, "%s is no folder: use another --dir", folder.c_str());
   if (found.st_uid != geteuid()) {
     fail(EPERM, "folder %s belongs to user %u, not to you (%u): use another --dir", folder.c_str(),
          found.st_uid, geteuid());
+  }
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    fail(EPERM, "others may write in folder %s (mode %03o): chmod go-w, or use another --dir",
+         folder.c_str(), found.st_mode & 0777u);
   }
 }
 

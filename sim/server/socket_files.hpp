@@ -16,7 +16,8 @@ namespace roci::sim {
 using Notice = std::function<void(const std::string&)>;
 
 /// Makes the folder (0700, its last part only) or checks that it is ours.
-/// @throws Error  EPERM: it belongs to somebody else or is no folder; or what mkdir says
+/// @throws Error  EPERM: it belongs to somebody else, others may write there, or it is no folder or a
+///                link to one; or what mkdir says
 void prepare_folder(const std::string& folder);
 
 /// Where `nicsim serve` puts its sockets if nobody says: $XDG_RUNTIME_DIR/roci, else roci-<uid> among

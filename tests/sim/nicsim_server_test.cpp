@@ -546,6 +546,16 @@ TEST_CASE("the folder is made for us alone, another owner's is refused") {
   CHECK(error_of([&] { sim::prepare_folder(folder.path + "/file"); }) == EPERM);
   CHECK(error_of([&] { sim::prepare_folder(folder.path + "/no/such"); }) == ENOENT);
   std::string text;
+  REQUIRE(symlink(own.c_str(), (folder.path + "/link").c_str()) == 0);
+  CHECK(error_of([&] { sim::prepare_folder(folder.path + "/link"); }, &text) == EPERM);
+  CHECK(text.find("link") != std::string::npos);
+  for (const mode_t mode : {0777, 0770, 0702}) {
+    REQUIRE(chmod(own.c_str(), mode) == 0);
+    CHECK(error_of([&] { sim::prepare_folder(own); }, &text) == EPERM);
+    CHECK(text.find("chmod") != std::string::npos);
+  }
+  REQUIRE(chmod(own.c_str(), 0755) == 0);
+  sim::prepare_folder(own);
   if (geteuid() == 0) {
     REQUIRE(chown(own.c_str(), 12345, 12345) == 0);
     CHECK(error_of([&] { sim::prepare_folder(own); }, &text) == EPERM);
