@@ -11,6 +11,8 @@ namespace {
 
 // Doorbells remembered per queue pair: programs that never ask for a completion must not fill memory.
 constexpr size_t kMostPosts = 65536;
+// Queue pairs remembered: programs may make and destroy them for ever, each with a number of its own.
+constexpr size_t kMostQueues = 4096;
 
 }  // namespace
 
@@ -24,9 +26,21 @@ void LatencyMeter::written(unsigned function, uint32_t offset, uint64_t value, u
   if (offset < hwif::csr::DOORBELL_BASE) return;
   const auto doorbell = hwif::Doorbell::from_word(value);
   if (doorbell.get<hwif::Doorbell::kind>() != hwif::DoorbellKind::SQ) return;
-  auto& posts = posts_[{function, doorbell.get<hwif::Doorbell::object>()}];
+  const std::pair queue{function, doorbell.get<hwif::Doorbell::object>()};
+  if (posts_.size() >= kMostQueues && !posts_.contains(queue)) forget_some();
+  auto& posts = posts_[queue];
   if (posts.size() == kMostPosts) posts.pop_front();
   posts.push_back({static_cast<uint16_t>(doorbell.get<hwif::Doorbell::index>()), cycle});
+}
+
+// Those that wait for nothing; if all do, all: none of so many is alive.
+void LatencyMeter::forget_some() {
+  std::erase_if(posts_, [](const auto& entry) { return entry.second.empty(); });
+  if (posts_.size() >= kMostQueues) posts_.clear();
+}
+
+void LatencyMeter::left(unsigned function) {
+  std::erase_if(posts_, [&](const auto& entry) { return entry.first.first == function; });
 }
 
 void LatencyMeter::stored(unsigned function, std::span<const uint8_t> data, uint64_t cycle) {

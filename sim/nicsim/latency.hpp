@@ -3,6 +3,7 @@
 // Latency of requests in simulated time: from the doorbell at the NIC to the completion in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -30,10 +31,17 @@ class LatencyMeter {
   /// their queue pair and the index of a posted request.
   void stored(unsigned function, std::span<const uint8_t> data, uint64_t cycle);
 
+  /// The client of a function is gone: what it posted is forgotten.
+  void left(unsigned function);
+
+  /// Queue pairs that are remembered.
+  size_t queues() const { return posts_.size(); }
   /// In cycles, in the order of completion.
   const std::vector<uint64_t>& samples() const { return samples_; }
 
  private:
+  void forget_some();
+
   struct Post {
     uint16_t end;  // index behind the last block
     uint64_t cycle;

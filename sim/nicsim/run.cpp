@@ -122,6 +122,7 @@ void watch(World& world, std::vector<LatencyMeter>& meters, std::vector<ServedNi
     served[i].on_write = [&meter, &nic](unsigned function, uint32_t offset, uint64_t value) {
       meter.written(function, offset, value, nic.cycle());
     };
+    served[i].on_leave = [&meter](unsigned function) { meter.left(function); };
   }
 }
 

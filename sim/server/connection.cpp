@@ -77,6 +77,7 @@ Connection::~Connection() {
   const std::lock_guard lock(nic_.nic->mutex());
   nic_.nic->detach(*function_);
   --taken_;
+  if (nic_.on_leave) nic_.on_leave(*function_);
 }
 
 void Connection::end() {

@@ -31,6 +31,8 @@ struct ServedNic {
   std::vector<uint16_t> pkeys;
   /// Sees each write of BAR0 before the NIC does: (function, offset, value). May be empty.
   std::function<void(unsigned, uint32_t, uint64_t)> on_write;
+  /// The client of a function is gone. May be empty.
+  std::function<void(unsigned)> on_leave;
 };
 
 /// One client. Used by one thread; holds the NIC's lock only while it calls the NIC.

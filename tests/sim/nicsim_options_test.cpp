@@ -170,6 +170,27 @@ TEST_CASE("latency: from the first doorbell that covers a request") {
   CHECK(meter.samples().back() == 7);
 }
 
+TEST_CASE("latency: what is gone is forgotten, and queue pairs without end are too many") {
+  LatencyMeter meter;
+  const uint32_t page = hwif::csr::DoorbellPage::ADDRESS;
+  meter.written(1, page, sq_doorbell(5, 1), 100);
+  meter.written(2, page, sq_doorbell(5, 1), 200);
+  CHECK(meter.queues() == 2);
+  meter.left(1);
+  CHECK(meter.queues() == 1);
+  meter.stored(1, cqe(5, 0), 300);  // its successor's would be another
+  CHECK(meter.samples().empty());
+  meter.stored(2, cqe(5, 0), 300);
+  CHECK(meter.samples() == std::vector<uint64_t>{100});
+  for (uint32_t qpn = 0; qpn < 100000; ++qpn) {
+    meter.written(3, page, sq_doorbell(qpn, 1), qpn);
+    REQUIRE(meter.queues() <= 4096);
+    if (qpn % 2 == 0) meter.stored(3, cqe(qpn, 0), qpn + 7);
+  }
+  CHECK(meter.samples().size() == 1 + 50000);
+  CHECK(meter.samples().back() == 7);
+}
+
 TEST_CASE("summary of samples") {
   CHECK(summarise({}).count == 0);
   const auto odd = summarise({9, 1, 5});

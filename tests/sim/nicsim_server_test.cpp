@@ -69,6 +69,7 @@ struct Served {
     options.dma_deadline = deadline;
     std::vector<sim::ServedNic> nics{served(a), served(b)};
     nics[0].on_write = [this](unsigned, uint32_t, uint64_t) { ++writes; };
+    nics[0].on_leave = [this](unsigned function) { left = function; };
     server = std::make_unique<sim::Server>(std::move(nics), options);
     thread = std::thread([this] {
       while (!stop) {
@@ -107,7 +108,7 @@ struct Served {
   Folder folder;
   FakeFabric fabric;
   FakeNic a, b;
-  std::atomic<unsigned> writes{0};
+  std::atomic<unsigned> writes{0}, left{0};
   std::unique_ptr<sim::Server> server;
   std::atomic<bool> stop{false};
   bool busy = false;
@@ -199,6 +200,7 @@ TEST_CASE("the host stack transfers through the socket, memory by the kernel") {
   transfer(world, false);
   CHECK(world.writes > 0);
   CHECK(world.gets_free(world.a, world.a.config().functions - 1));
+  CHECK(world.left == 1);
 }
 
 TEST_CASE("the host stack transfers through the socket, memory by messages") {
