@@ -38,11 +38,52 @@ constexpr std::array<ibv_wc_opcode, 32> SEND_OPCODES = [] {
   return table;
 }();
 
-// "Status 12" alone helps nobody: say which queue pair and which check.
-[[gnu::noinline, gnu::cold]] void log_failure(const Cqe& cqe) noexcept {
-  if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
-  log(LogLevel::WARN, "completion of QP 0x%x failed: %s, vendor status %s", cqe.get<Cqe::qpn>(),
-      to_string(cqe.get<Cqe::status>()), to_string(cqe.get<Cqe::vendor_status>()));
+// What a user can do about a failure.
+const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
+  using V = hwif::VendorStatus;
+  switch (cause) {
+    case V::WQE_OPCODE:
+    case V::WQE_BLOCKS:
+    case V::WQE_SGE_COUNT:
+    case V::WQE_LENGTH:
+    case V::WQE_UD_TOO_LONG:
+    case V::WQE_INLINE:
+    case V::ATOMIC_LENGTH: return "the request is not well formed";
+    case V::NOT_PRIVILEGED: return "the operation is not for programs";
+    case V::KEY_INVALID:
+    case V::KEY_FUNCTION:
+    case V::KEY_PD:
+    case V::KEY_RIGHTS:
+    case V::KEY_BOUNDS:
+    case V::KEY_QP:
+    case V::KEY_KIND:
+    case V::BIND_PARENT:
+    case V::BIND_RANGE:
+      return receive ? "check the receive's SGEs, or what the peer's rkey and address name here"
+                     : "check lkey, address and length of the SGEs, and the region's domain and rights";
+    case V::WQE_READ_BUS:
+    case V::TABLE_BUS:
+    case V::PAYLOAD_READ_BUS:
+    case V::PAYLOAD_WRITE_BUS:
+    case V::CQ_WRITE_BUS:
+    case V::EQ_WRITE_BUS: return "memory was unmapped while a region or queue had it";
+    case V::RECV_TOO_SHORT: return "post receives as long as the peer's messages";
+    case V::RECV_ACCESS_FLAG: return "set qp_access_flags for what the peer does";
+    case V::RECV_READ_RESOURCES:
+      return "raise max_dest_rd_atomic, or lower the peer's max_rd_atomic";
+    case V::NAK_INVALID_REQUEST:
+      return "the peer's receive is too short, or its qp_access_flags or max_dest_rd_atomic too low";
+    case V::NAK_REMOTE_ACCESS:
+      return "check rkey, remote_addr and length, and the domain and rights of the peer's region";
+    case V::NAK_REMOTE_OPERATIONAL: return "the peer could not do it: see its log";
+    case V::RETRY_TIMEOUT:
+      return "the peer does not answer: is its queue pair there and in RTR, the address right, timeout "
+             "long enough?";
+    case V::RETRY_SEQUENCE: return "the network loses too much: see the link, raise retry_cnt";
+    case V::RETRY_RNR: return "the peer posts too few receives; rnr_retry 7 waits for them";
+    case V::CQ_OVERFLOW: return "create the completion queue with more entries";
+    default: return "the vendor status names the check";
+  }
 }
 
 }  // namespace
@@ -125,7 +166,17 @@ void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept {
   wc.slid = 0;
   wc.sl = static_cast<uint8_t>(cqe.get<Cqe::tci>() >> 13);
   wc.dlid_path_bits = 0;
-  if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] log_failure(cqe);
+  if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] tell_failure(cqe);
+}
+
+// "Status 12" alone helps nobody: say which queue pair, which check, and what to do; once aloud.
+void Cq::tell_failure(const Cqe& cqe) const noexcept {
+  if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
+  const bool again = last_qp_->failure_told_.exchange(true);
+  log(again ? LogLevel::INFO : LogLevel::WARN, "completion of QP 0x%x failed: %s, vendor status %s: %s",
+      cqe.get<Cqe::qpn>(), to_string(cqe.get<Cqe::status>()),
+      to_string(cqe.get<Cqe::vendor_status>()),
+      cure(cqe.get<Cqe::vendor_status>(), is_receive(cqe.get<Cqe::opcode>())));
 }
 
 int Cq::poll(int count, ibv_wc* wc) noexcept {
@@ -142,7 +193,7 @@ int Cq::start_poll() noexcept {
   lock_.lock();
   if (take(current_)) {
     poller_.store(pthread_self(), std::memory_order_relaxed);
-    if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) log_failure(current_.cqe);
+    if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_.cqe);
     return 0;
   }
   lock_.unlock();
@@ -152,7 +203,7 @@ int Cq::start_poll() noexcept {
 
 int Cq::next_poll() noexcept {
   if (!take(current_)) return ENOENT;
-  if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) log_failure(current_.cqe);
+  if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_.cqe);
   return 0;
 }
 

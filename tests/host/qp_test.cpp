@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
+#include <string>
 
 using namespace roci;
 using namespace roci::test;
@@ -322,11 +324,12 @@ TEST_CASE("a failed completion is one warning with both codes, those flushed beh
     }
     for (int i = 0; i < 4; ++i) static_cast<void>(wait_wc(pair.a_cq));
   });
-  char line[128];
-  snprintf(line, sizeof line,
-           "roci: completion of QP 0x%x failed: REM_ACCESS_ERR, vendor status NAK_REMOTE_ACCESS\n",
-           pair.a_qp.number());
-  CHECK(said == line);
+  const std::string line =
+      format("roci: completion of QP 0x%x failed: REM_ACCESS_ERR, vendor status NAK_REMOTE_ACCESS: ",
+             pair.a_qp.number());
+  CHECK(said.compare(0, line.size(), line) == 0);
+  CHECK(said.find("check rkey") != std::string::npos);
+  CHECK(std::count(said.begin(), said.end(), '\n') == 1);
 }
 
 TEST_CASE("an error flushes all that was posted, in order, later posts too; RESET and new life") {
@@ -473,6 +476,29 @@ TEST_CASE("failures of the peer and what they look like") {
     ibv_send_wr wr = send_wr(IBV_WR_SEND, &sge, 1, 1);
     REQUIRE(post(pair.a_qp, wr) == 0);
     CHECK(wait_wc(pair.a_cq).status == IBV_WC_RETRY_EXC_ERR);
+  }
+}
+
+TEST_CASE("the first failure of a queue pair in each of its lives is said, with its cure") {
+  One one;
+  ibv_sge sge{0x1000, 8, 0xdead00};
+  for (const bool extended : {false, true}) {
+    const std::string said = stderr_of([&] {
+      one.go(IBV_QPS_RTS);
+      ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &sge, 1, 1);
+      REQUIRE(post(one.qp, wr) == 0);
+      int tries = 0;
+      if (extended) {
+        while (one.cq.start_poll() != 0) REQUIRE(++tries < 100000);
+        one.cq.end_poll();
+      } else {
+        CHECK(wait_wc(one.cq).status == IBV_WC_LOC_PROT_ERR);
+      }
+    });
+    CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    CHECK(said.find(format("QP 0x%x failed: LOC_PROT_ERR", one.qp.number())) != std::string::npos);
+    CHECK(said.find("check lkey") != std::string::npos);
+    one.qp.modify(one.attr(IBV_QPS_RESET), IBV_QP_STATE);
   }
 }
 

@@ -101,6 +101,7 @@ class Cq {
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;
   void fill_in(const Completion& completion, ibv_wc& wc) const noexcept;
+  [[gnu::noinline, gnu::cold]] void tell_failure(const hwif::Cqe& cqe) const noexcept;
   [[gnu::noinline]] void idle() noexcept;
 
   // Data path.

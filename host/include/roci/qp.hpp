@@ -177,6 +177,8 @@ class Qp {
   DmaBuffer sq_buffer_;
   DmaBuffer rq_buffer_;
   std::atomic<uint32_t> async_events_{0};
+  // The log had a warning of a failed completion since RESET; two CQs may see it at once.
+  std::atomic<bool> failure_told_{false};
   void* owner_ = nullptr;
   bool alive_ = false;
 };
