@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "sysfs.hpp"
 
+#include "../transport/socket.hpp"
 #include "devices.hpp"
 
 #include <roci/error.hpp>
@@ -9,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace roci::preload {
@@ -38,6 +41,10 @@ struct File {
 // System calls, not functions of the C library: those are interposed, by us and maybe by others.
 int raw_lstat(const char* path, struct stat* to) {
   return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, to, AT_SYMLINK_NOFOLLOW));
+}
+
+int raw_fstat(int fd, struct stat* to) {
+  return static_cast<int>(syscall(SYS_newfstatat, fd, "", to, AT_EMPTY_PATH));
 }
 
 std::string guid_text(const hwif::ByteArray<8>& g) {
@@ -122,6 +129,8 @@ struct Tree {
   pid_t owner = 0;
   // Empty if there is none.
   std::string root;
+  // Of the root, while its process lives.
+  UniqueFd lock;
 };
 
 Tree& tree() {
@@ -137,21 +146,35 @@ void make_directories(std::string path) {
   }
 }
 
-void remove_tree(const std::string& path) {
-  if (DIR* directory = opendir(path.c_str())) {
-    while (const dirent* entry = readdir(directory)) {
-      if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-      const std::string name = path + "/" + entry->d_name;
-      struct stat status {};
-      if (raw_lstat(name.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-        remove_tree(name);
-      } else {
-        unlink(name.c_str());
-      }
-    }
-    closedir(directory);
+// A directory of ours in `parent`; empty if it is none, belongs to somebody else, or is a link: the
+// temporary files are everybody's, and a name there says nothing.
+UniqueFd own_directory(int parent, const char* name) {
+  UniqueFd directory(static_cast<int>(
+      syscall(SYS_openat, parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
+  struct stat status {};
+  if (directory && (raw_fstat(directory.get(), &status) != 0 || status.st_uid != geteuid())) {
+    directory.reset();
   }
-  rmdir(path.c_str());
+  return directory;
+}
+
+// Removes `name` in `parent` and all in it, never by a path that somebody else could bend.
+void remove_tree(int parent, const char* name, UniqueFd directory) {
+  const int fd = directory.release();
+  DIR* listing = fdopendir(fd);
+  if (listing == nullptr) {
+    close(fd);
+    return;
+  }
+  while (const dirent* entry = readdir(listing)) {
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (unlinkat(fd, entry->d_name, 0) == 0) continue;
+    if (UniqueFd inner = own_directory(fd, entry->d_name)) {
+      remove_tree(fd, entry->d_name, std::move(inner));
+    }
+  }
+  closedir(listing);
+  unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 std::string temporary_directory() {
@@ -159,7 +182,8 @@ std::string temporary_directory() {
   return directory != nullptr && *directory == '/' ? directory : "/tmp";
 }
 
-// Trees of processes that were killed.
+// Trees of processes that were killed: nobody has that number, and nobody holds the tree's lock (a
+// process of another PID namespace has a number that says nothing here).
 void sweep(const std::string& directory, const std::string& prefix) {
   DIR* listing = opendir(directory.c_str());
   if (listing == nullptr) return;
@@ -167,9 +191,35 @@ void sweep(const std::string& directory, const std::string& prefix) {
     int pid = 0;
     char rest = 0;
     if (sscanf(entry->d_name, (prefix + "%d-%c").c_str(), &pid, &rest) != 2 || pid <= 0) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) remove_tree(directory + "/" + entry->d_name);
+    if (kill(pid, 0) == 0 || errno != ESRCH) continue;
+    UniqueFd tree = own_directory(dirfd(listing), entry->d_name);
+    if (tree && flock(tree.get(), LOCK_EX | LOCK_NB) == 0) {
+      remove_tree(dirfd(listing), entry->d_name, std::move(tree));
+    }
   }
   closedir(listing);
+}
+
+// Makes the root and locks it; it gets the name that sweep() looks for only then.
+// @return its path, or empty with a line in the log
+std::string make_root(const std::string& directory, const std::string& prefix, UniqueFd& lock) {
+  std::string root = directory + "/roci-new-XXXXXX";
+  if (mkdtemp(root.data()) != nullptr) {
+    lock = own_directory(AT_FDCWD, root.c_str());
+    const std::string made = root;
+    root = directory + "/" + prefix + format("%d-", getpid()) + made.substr(made.size() - 6);
+    if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) == 0 &&
+        rename(made.c_str(), root.c_str()) == 0) {
+      return root;
+    }
+    const int error = errno;
+    rmdir(made.c_str());
+    errno = error;
+  }
+  log(LogLevel::WARN, "%s: %s; programs find no /sys/class/infiniband", root.c_str(),
+      errno_text(errno).c_str());
+  lock.reset();
+  return {};
 }
 
 // Real entries of a class directory appear beside ours.
@@ -189,17 +239,14 @@ void link_real_entries(const std::string& root, const char* directory) {
 void build(Tree& t) {
   t.owner = getpid();
   t.root.clear();
+  t.lock.reset();  // the parent has its own
   const auto entries = our_devices();
   if (entries.empty()) return;
   const std::string directory = temporary_directory();
   const std::string prefix = format("roci-sysfs-%u-", getuid());
   sweep(directory, prefix);
-  std::string root = directory + "/" + prefix + format("%d-XXXXXX", getpid());
-  if (mkdtemp(root.data()) == nullptr) {
-    log(LogLevel::WARN, "%s: %s; programs find no /sys/class/infiniband", root.c_str(),
-        errno_text(errno).c_str());
-    return;
-  }
+  const std::string root = make_root(directory, prefix, t.lock);
+  if (root.empty()) return;
   for (const File& file : describe_all(entries)) {
     const std::string path = root + file.path;
     make_directories(path);
@@ -222,7 +269,10 @@ void build(Tree& t) {
 
 [[gnu::destructor]] void remove_own_tree() {
   Tree& t = tree();
-  if (!t.root.empty() && t.owner == getpid()) remove_tree(t.root);
+  if (t.root.empty() || t.owner != getpid()) return;
+  if (UniqueFd root = own_directory(AT_FDCWD, t.root.c_str())) {
+    remove_tree(AT_FDCWD, t.root.c_str(), std::move(root));
+  }
 }
 
 bool starts_with(const char* path, const char* prefix) {

@@ -4,9 +4,10 @@
 
   programs_test.py --preload LIB --server PROGRAM [--first LIB] [group]...
 
-Groups: tools, pingpong, perftest, files, busy.
+Groups: tools, pingpong, perftest, files, trees, busy.
 """
 import argparse
+import fcntl
 import os
 import shutil
 import signal
@@ -183,19 +184,53 @@ assert read("node_type") == "1: CA\n"
 """
 
 
-def files(bench):
-    def trees():
-        return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("roci-sysfs-")}
+def trees(bench):
+    """Whose trees are removed: those of the dead, and nothing that only bears such a name."""
+    place = os.path.join(bench.directory, "temporary")
+    os.mkdir(place)
 
-    before = trees()
-    bench.run(sys.executable, "-c", FILES)
+    def look(kill=""):
+        program = subprocess.run([sys.executable, "-c",
+                                  "import os; os.stat('/sys/class/infiniband')" + kill],
+                                 env=bench.environment(TMPDIR=place), timeout=PATIENCE)
+        return program.returncode, sorted(os.listdir(place))
+
     # A killed process leaves its tree; the next one removes it.
-    victim = subprocess.Popen([sys.executable, "-c",
-                               "import os; os.stat('/sys/class/infiniband'); os.kill(os.getpid(), 9)"],
-                              env=bench.environment())
-    assert victim.wait(timeout=PATIENCE) == -signal.SIGKILL
-    bench.run(sys.executable, "-c", "import os; os.stat('/sys/class/infiniband')")
-    assert trees() <= before, trees() - before
+    status, (left,) = look("; os.kill(os.getpid(), 9)")
+    assert status == -signal.SIGKILL and left.startswith(f"roci-sysfs-{os.getuid()}-"), left
+    assert os.path.exists(f"{place}/{left}/sys/class/infiniband/roci0/node_guid")
+    assert look() == (0, [])
+    # A process of another PID namespace: its number is nobody's here, but its tree is locked.
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    name = f"roci-sysfs-{os.getuid()}-{ended.pid}-"
+    os.makedirs(f"{place}/{name}abcdef/sys/class")
+    lock = os.open(f"{place}/{name}abcdef", os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert look() == (0, [name + "abcdef"])
+    os.close(lock)
+    assert look() == (0, [])
+    # Links, in place of a tree and in one: where they lead to is not the tree's.
+    treasure = os.path.join(bench.directory, "treasure")
+    os.makedirs(treasure + "/chest")
+    with open(treasure + "/chest/gold", "w", encoding="utf-8") as gold:
+        gold.write("gold")
+    os.symlink(treasure, f"{place}/{name}link")
+    os.makedirs(f"{place}/{name}tree/sys")
+    os.symlink(treasure, f"{place}/{name}tree/sys/class")
+    status, stays = look()
+    assert status == 0 and stays == [name + "link"], stays
+    assert os.path.exists(treasure + "/chest/gold")
+    os.remove(f"{place}/{name}link")
+    if os.geteuid() == 0:
+        os.makedirs(f"{place}/{name}other/sys")
+        os.chown(f"{place}/{name}other", 65534, 65534)
+        assert look() == (0, [name + "other"])
+        assert os.path.isdir(f"{place}/{name}other/sys")
+
+
+def files(bench):
+    bench.run(sys.executable, "-c", FILES)
     assert "roci0" in bench.run("ls", "-la", "/sys/class/infiniband")
     # Not told of a simulation: the real files only.
     environment = bench.environment()
@@ -245,7 +280,7 @@ def main():
     parser.add_argument("groups", nargs="*")
     options = parser.parse_args()
     groups = {"tools": tools, "pingpong": pingpong, "perftest": perftest, "files": files,
-              "busy": busy}
+              "trees": trees, "busy": busy}
     needed = ("ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
     if any(shutil.which(program) is None for program in needed):
         print("ibverbs-utils and perftest are not installed: run tools/setup")
