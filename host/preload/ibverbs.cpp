@@ -8,6 +8,8 @@
 #include "real.hpp"
 #include "sysfs.hpp"
 
+#include <roci/error.hpp>
+#include <roci/log.hpp>
 #include <roci/verbs.hpp>
 
 #include <endian.h>
@@ -42,15 +44,19 @@ bool ours(const Object* object) {
 }
 bool ours(const ibv_context* context) { return v::is_ours(context); }
 
-template <class T>
-T* unsupported() {
-  errno = EOPNOTSUPP;
-  return nullptr;
-}
-
-int unsupported_code() {
+// What our devices do not have. INFO, because programs try what may not be there.
+// @param name  of the function that was called
+int unsupported_code(const char* name = __builtin_FUNCTION()) {
+  roci::log(roci::LogLevel::INFO, "%s: these devices do not have it (%s)", name,
+            roci::errno_text(EOPNOTSUPP).c_str());
   errno = EOPNOTSUPP;
   return EOPNOTSUPP;
+}
+
+template <class T>
+T* unsupported(const char* name = __builtin_FUNCTION()) {
+  unsupported_code(name);
+  return nullptr;
 }
 
 // In front of the list that a program gets: what ibv_free_device_list() has to give back.

@@ -4,7 +4,8 @@
 
   programs_test.py --preload LIB --server PROGRAM [--first LIB] [group]...
 
-Groups: tools, pingpong, perftest, files, trees, busy.
+Groups: tools, pingpong, perftest, files, trees, unsupported,
+busy.
 """
 import argparse
 import fcntl
@@ -241,6 +242,31 @@ def files(bench):
     assert out.stdout == "False\n", out
 
 
+UNSUPPORTED = r"""
+import ctypes
+ctypes.CDLL("libibverbs.so.1", mode=ctypes.RTLD_GLOBAL)
+v = ctypes.CDLL(None, use_errno=True)
+for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_create_srq",
+             "ibv_create_ah"):
+    getattr(v, name).restype = ctypes.c_void_p
+devices = ctypes.cast(v.ibv_get_device_list(None), ctypes.POINTER(ctypes.c_void_p))
+context = ctypes.c_void_p(v.ibv_open_device(ctypes.c_void_p(devices[0])))
+pd = ctypes.c_void_p(v.ibv_alloc_pd(context))
+for name in ("ibv_create_srq", "ibv_create_ah"):
+    room = ctypes.create_string_buffer(1024)
+    assert getattr(v, name)(pd, room) is None
+    assert ctypes.get_errno() == 95, ctypes.get_errno()
+"""
+
+
+def unsupported(bench):
+    """What there is not is said by name, to those who ask."""
+    out = bench.run(sys.executable, "-c", UNSUPPORTED, ROCI_LOG="info")
+    for name in ("ibv_create_srq", "ibv_create_ah"):
+        assert out.count(f"roci: {name}: ") == 1, out
+    assert bench.run(sys.executable, "-c", UNSUPPORTED) == ""
+
+
 def busy(bench):
     """More programs than functions: the next one is told so."""
     held = []
@@ -280,7 +306,7 @@ def main():
     parser.add_argument("groups", nargs="*")
     options = parser.parse_args()
     groups = {"tools": tools, "pingpong": pingpong, "perftest": perftest, "files": files,
-              "trees": trees, "busy": busy}
+              "trees": trees, "unsupported": unsupported, "busy": busy}
     needed = ("ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
     if any(shutil.which(program) is None for program in needed):
         print("ibverbs-utils and perftest are not installed: run tools/setup")
