@@ -201,6 +201,7 @@ module roci_top #(
   // ---------------------------------------------------------------------------------- send queues
   logic wake_valid, wake_ready, requeue_valid, requeue_ready, pop_valid, pop_ready;
   roci_pkg::qp_t wake, current_qp;
+  logic making;
   roci_pkg::sq_requeue_t requeue;
   roci_pkg::sq_pop_t pop;
   roci_pkg::sq_index_t producer;
@@ -248,6 +249,7 @@ module roci_top #(
     .turn_o(turn),
     .rewind_valid_o(rewind_valid[0]), .rewind_ready_i(rewind_ready[0]), .rewind_o(rewind[0]),
     .ack_state_i(ack_state), .state_i(state), .rnr_i(rnr), .current_qp_o(current_qp),
+    .making_o(making),
     .others_queued_i(others_queued), .others_fetched_i(others_fetched),
     .item_valid_o(request_valid), .item_ready_i(request_ready), .item_o(request_item),
     .inflight_valid_o(inflight_valid), .inflight_ready_i(inflight_ready), .inflight_o(inflight),
@@ -292,7 +294,8 @@ module roci_top #(
     .ack_event_i('{qp: token.qp, error: token.error,
                    ack_event: roci_pkg::ack_event_t'(token.body)}),
     .inflight_valid_i(inflight_valid), .inflight_ready_o(inflight_ready), .inflight_i(inflight),
-    .sent_i(sent), .local_error_valid_i(local_error_valid),
+    .sent_i(sent), .making_i(making), .making_qp_i(current_qp),
+    .local_error_valid_i(local_error_valid),
     .local_error_ready_o(local_error_ready), .local_error_i(local_error),
     .refused_valid_i(refused_request_valid), .refused_ready_o(refused_request_ready),
     .refused_i(refused_request), .refused_stale_o(refused_request_stale),

@@ -35,6 +35,8 @@ module requester_ack (
   output logic                        inflight_ready_o,
   input  roci_pkg::inflight_write_t   inflight_i,
   input  roci_pkg::sent_t             sent_i,              // always accepted
+  input  wire                         making_i,            // it makes a packet
+  input  roci_pkg::qp_t               making_qp_i,         // of this QP
   input  wire                         local_error_valid_i,
   output logic                        local_error_ready_o,
   input  roci_pkg::local_error_t      local_error_i,
@@ -194,7 +196,7 @@ module requester_ack (
 
   requester_ack_events u_events (
     .clk_i, .rst_i,
-    .sent_i, .tx_done_valid_i, .tx_done_i, .state_i,
+    .sent_i, .making_i, .making_qp_i, .tx_done_valid_i, .tx_done_i, .state_i,
     .ack_event_valid_i, .ack_event_ready_o, .ack_event_i,
     .refused_valid_i, .refused_ready_o, .refused_i, .refused_stale_o,
     .local_error_valid_i, .local_error_ready_o, .local_error_i,

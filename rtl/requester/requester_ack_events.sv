@@ -24,6 +24,8 @@ module requester_ack_events (
 
   // always accepted
   input  roci_pkg::sent_t               sent_i,        // how far each QP has ever gone
+  input  wire                           making_i,      // the packetizer makes a packet
+  input  roci_pkg::qp_t                 making_qp_i,   // of this QP; sent_i follows at its end
   input  wire                           tx_done_valid_i,
   input  roci_pkg::tx_done_t            tx_done_i,     // of requests and responses
   input  roci_pkg::state_bcast_t        state_i,
@@ -91,6 +93,7 @@ module requester_ack_events (
     roci_pkg::tx_fate_e fate;               // OP_TX_DONE
     logic [4:0] rnr_code;
     roci_pkg::sq_index_t wqe_index;         // OP_LOCAL, OP_TX_DONE
+    logic sqd;                              // OP_STATE
     logic [6:0] status;                     // failures
     logic [7:0] vendor_status;
     requester_pkg::ack_clear_t clear;       // OP_CLEAR
@@ -107,15 +110,16 @@ module requester_ack_events (
   // --------------------------------------------------------------------- stage 0: choice
   logic op_valid;
   operation_t op;
-  logic state_valid, state_ready, state_room;
+  logic state_valid, state_ready, state_room, state_sqd;
   roci_pkg::qp_t state_qp;
   logic init_sent;
 
   // State changes are rare and wait here for a free cycle.
-  common_fifo #(.WIDTH($bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
+  common_fifo #(.WIDTH(1 + $bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
     .clk_i, .rst_i,
-    .in_valid_i(state_i.valid), .in_ready_o(state_room), .in_i(state_i.qp),
-    .out_valid_o(state_valid), .out_ready_i(state_ready), .out_o(state_qp), .usage_o()
+    .in_valid_i(state_i.valid), .in_ready_o(state_room),
+    .in_i({state_i.state == roci_pkg::QPS_SQD, state_i.qp}),
+    .out_valid_o(state_valid), .out_ready_i(state_ready), .out_o({state_sqd, state_qp}), .usage_o()
   );
 
   // Failures that the peer tells (wire.md 2.14) as {status, vendor status} of a completion.
@@ -163,6 +167,7 @@ module requester_ack_events (
     end else if (state_valid) begin
       op.op = OP_STATE;
       op.qp = state_qp;
+      op.sqd = state_sqd;
       state_ready = 1'b1;
     end else if (init_valid_i && init_sent_q) begin
       op.op = OP_INIT;
@@ -219,7 +224,7 @@ module requester_ack_events (
   roci_pkg::psn_t next_psn;
   logic [1:0] qp_type;
   roci_pkg::psn_t distance, trigger_distance, window, stop_distance;
-  logic in_window, fatal, accepted, ghost, row_write, push;
+  logic in_window, fatal, accepted, ghost, row_write, push, sending;
   logic rnr_write, failure_write;
   roci_pkg::psn_t new_acked;
   requester_pkg::ack_pending_e new_pending;
@@ -293,7 +298,10 @@ module requester_ack_events (
         next.acked_psn = op_q.psn;
       end
 
-      OP_STATE: push = 1'b1;
+      OP_STATE: begin
+        next.sqd = op_q.sqd;
+        push = 1'b1;
+      end
 
       default: ;
     endcase
@@ -326,7 +334,10 @@ module requester_ack_events (
       push = 1'b1;
     end
 
-    next.idle = accepted ? new_acked == next_psn : window == '0 || op_q.op == OP_INIT;
+    // A packet that is made was begun before the packetizer knew of SQD: it does so two cycles
+    // after the broadcast, when that is here at the earliest. `next_psn` is that of a cycle ago.
+    sending = (making_i && making_qp_i == op_q.qp) || (sent_i.valid && sent_i.qp == op_q.qp);
+    next.idle = next.sqd && !sending && (accepted ? new_acked == next_psn : window == '0);
     row_write = op_valid_q;
   end
 

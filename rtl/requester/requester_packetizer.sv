@@ -57,6 +57,7 @@ module requester_packetizer #(
 
   // quantum
   output roci_pkg::qp_t                    current_qp_o,   // the QP at work
+  output logic                             making_o,       // it may go: a packet of it will be sent
   input  wire                              others_queued_i,   // somebody else is in the scheduler
   input  wire                              others_fetched_i,  // somebody else is behind
 
@@ -195,6 +196,8 @@ module requester_packetizer #(
 
   assign wqe = look.wqe;
   assign current_qp_o = wqe.qp;
+  assign making_o = step_q == EMIT || step_q == COLLECT
+                    || (step_q == DECIDE && verdict == requester_send_pkg::VERDICT_SEND);
 
   // ------------------------------------------------------------------------------ decide
   logic is_read, skips;

@@ -21,7 +21,8 @@ package requester_pkg;
     ack_pending_e pending;
     logic timer;                     // the ACK timer expired
     logic underrun;                  // a packet at or after acked_psn was aborted
-    logic idle;                      // all that was sent is acknowledged (as of the last event)
+    logic sqd;                       // the QP is in SQD: its messages end, none begins
+    logic idle;                      // all that it sent there is acknowledged (as of the last event)
     logic local_valid;               // a packet or WQE of ours cannot go out
     roci_pkg::psn_t local_psn;       // the first PSN that never leaves
   } ack_events_t;

@@ -108,6 +108,7 @@ struct AckBench {
         }) {
     pkg::ctx_req_t{}.pack(dut->ctx_i);
     dut->tx_done_valid_i = 0;
+    dut->making_i = 0;
     dut->colour_i = 0;
     dut.reset();
     for (Agent* agent : std::initializer_list<Agent*>{

@@ -420,6 +420,49 @@ TEST_CASE("an epoch whose number comes again begins at its rewind point") {
   }
 }
 
+// requester_ack judges "drained" two cycles after the broadcast of SQD or later: then nobody makes a
+// packet that has not been told (sent or made), if it was the first of its message.
+TEST_CASE("what goes on in SQD is known two cycles after its broadcast") {
+  Random random;
+  unsigned went = 0, stayed = 0;
+  for (const bool read : {false, true}) {
+    for (unsigned offset = 0; offset < 24; ++offset) {
+      CAPTURE(read, offset);
+      Bench bench(random);
+      Qp qp = bench.open(11);
+      if (random.chance(0.5)) bench.item.stall(Stall::any(random));
+      bench.item.collect();
+      bench.inflight.collect();
+      bench.read_record.collect();
+      bench.rewind.collect();
+      const auto psn = qp.psn;
+      bench.push(qp, write_of(10, random, read ? kRead : kWrite));
+      pkg::sent_t s{};
+      s.valid = true;
+      s.qp = 11;
+      s.psn = psn;
+      s.next_psn = (psn + 1) & kPsnMask;
+      bench.sent.push_back(s);
+      bench.dut.tick(offset);
+      pkg::state_bcast_t b{};
+      b.valid = true;
+      b.qp = 11;
+      b.state = static_cast<pkg::qp_state_e>(kSqd);
+      b.pack(bench.dut->state_i);
+      bench.dut.tick(2);
+      bench.dut.eval();
+      const bool making = bench.dut->making_o && bench.dut->current_qp_o == 11;
+      const bool told = bench.sent.empty() || pkg::sent_t::unpack(bench.dut->sent_o).valid;
+      bench.dut.tick(60);
+      CHECK(bench.sent.empty() == (making || told));
+      CHECK(bench.rewind.received().empty() == bench.sent.empty());
+      (bench.sent.empty() ? went : stayed)++;
+    }
+  }
+  CHECK(went > 5);
+  CHECK(stayed > 5);
+}
+
 TEST_CASE("quantum: not before its packets and its time, not without others") {
   Random random;
   for (int round = 0; round < 8; ++round) {

@@ -82,6 +82,7 @@ module requester_recovery_tb #(
     .clk_i, .rst_i, .ctx_i, .ctx_o(ack_ctx),
     .ack_event_valid_i, .ack_event_ready_o, .ack_event_i,
     .inflight_valid_i, .inflight_ready_o, .inflight_i, .sent_i,
+    .making_i(1'b0), .making_qp_i('0),
     .local_error_valid_i(1'b0), .local_error_ready_o(), .local_error_i('0),
     .refused_valid_i, .refused_ready_o, .refused_i, .refused_stale_o(),
     .tx_done_valid_i, .tx_done_i,
