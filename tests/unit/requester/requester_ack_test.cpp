@@ -606,11 +606,14 @@ TEST_CASE("rates: a QP's records, ACKs of one QP one by one, ACKs of many QPs") 
     // one ACK per record, at the rate of 64-byte WRITEs (3.48 cycles)
     for (unsigned n = records / 2; n < records; ++n) bench.tell(1, pkg::ACK_EVENT_ACK, n);
     bench.event.stall(Stall(1 - 1 / 3.48));
-    const double single = measure(records / 2, records);
+    bench.dut.run_until([&] { return bench.event.empty(); }, "ACKs");
+    const auto told = bench.dut.cycle();
+    bench.dut.run_until([&] { return bench.completion.received().size() == records; }, "last");
+    const auto late = bench.dut.cycle() - told;
     WARN(ROCI_CONFIG_NAME << ": cycles per record of one QP: one ACK " << burst
-                          << ", an ACK each " << single);
+                          << ", an ACK each: the last one " << late << " cycles after its ACK");
     CHECK(burst <= 3.0);
-    CHECK(single <= 3.8);
+    CHECK(late <= 40);                     // it keeps up
   }
   {
     Bench bench(19);
