@@ -46,9 +46,6 @@ Cq::Cq(Context& context, const CqConfig& config)
   params.set<hwif::CreateCqParams::doorbell_page>(
       static_cast<uint8_t>(device.options().doorbell_page));
   number_ = device.admin().run<hwif::admin::CreateCq>(0, params).object;
-  hwif::Doorbell base{};
-  base.set<hwif::Doorbell::object>(number_);
-  doorbell_base_ = base.to_word();
   alive_ = true;
   device.add_cq(number_, *this);
 }

@@ -115,11 +115,7 @@ inline bool Cq::take(Completion& completion) noexcept {
     if (!valid(consumed_)) [[unlikely]] return dead_ && take_flushed(completion);
     completion.cqe.load(ring_ + (consumed_ & ring_mask_) * sizeof(Cqe));
     ++consumed_;
-    // signed: arm() may have reported ahead
-    if (static_cast<int32_t>(consumed_ - reported_) > static_cast<int32_t>(ring_mask_ / 4))
-      [[unlikely]] {
-      report_consumed();
-    }
+    if (consumed_ - reported_ > ring_mask_ / 4) [[unlikely]] report_consumed();
     const uint32_t qpn = completion.cqe.get<Cqe::qpn>();
     if (qpn != last_qpn_) [[unlikely]] {
       Qp* qp = context_.device().find_qp(qpn);
@@ -212,11 +208,9 @@ void Cq::end_poll() noexcept {
   lock_.unlock();
 }
 
-void Cq::ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_only) noexcept {
-  reported_ = index;
-  hwif::Doorbell doorbell = hwif::Doorbell::from_word(doorbell_base_);
+void Cq::ring(hwif::Doorbell doorbell, hwif::DoorbellKind kind, uint32_t index) noexcept {
+  doorbell.set<hwif::Doorbell::object>(number_);
   doorbell.set<hwif::Doorbell::kind>(kind);
-  doorbell.set<hwif::Doorbell::solicited_only>(solicited_only);
   doorbell.set<hwif::Doorbell::index>(index & ((1u << hwif::CQ_INDEX_BITS) - 1));
   if (doorbell_ != nullptr) {
     *doorbell_ = doorbell.to_word();
@@ -227,19 +221,19 @@ void Cq::ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_o
 }
 
 void Cq::report_consumed() noexcept {
-  if (static_cast<int32_t>(consumed_ - reported_) > 0) {
-    ring_consumed(hwif::DoorbellKind::CQ_CONSUMED, consumed_, false);
-  }
+  if (consumed_ == reported_) return;
+  reported_ = consumed_;
+  ring({}, hwif::DoorbellKind::CQ_CONSUMED, consumed_);
 }
 
 // Programs that get an event, arm and only then poll (ib_send_lat -e) must not get a second event for
 // what they will find, nor lose one for what comes between an empty poll and arming. So the entries
-// that are there when an event is taken are its own, and arming starts behind them. The device takes
-// that for consumed: never more than a quarter of the ring, whose half is beyond what was asked for.
+// that are there when an event is taken are its own, and arming starts behind them. They are not
+// consumed: the device must not write over them (docs/decisions/0006-arm-ahead-of-polling.md).
 void Cq::take_event() noexcept {
   lock_.lock();
   if (static_cast<int32_t>(consumed_ - announced_) > 0) announced_ = consumed_;
-  while (announced_ - consumed_ <= ring_mask_ / 4 && valid(announced_)) ++announced_;
+  while (announced_ - consumed_ <= ring_mask_ && valid(announced_)) ++announced_;
   lock_.unlock();
 }
 
@@ -250,7 +244,11 @@ void Cq::arm(bool solicited_only) noexcept {
   const bool dead = dead_;
   if (!dead) {
     const bool ahead = static_cast<int32_t>(announced_ - consumed_) > 0;
-    ring_consumed(hwif::DoorbellKind::CQ_ARM, ahead ? announced_ : consumed_, solicited_only);
+    if (!ahead) reported_ = consumed_;
+    hwif::Doorbell doorbell{};
+    doorbell.set<hwif::Doorbell::solicited_only>(solicited_only);
+    doorbell.set<hwif::Doorbell::keep_consumed>(ahead);
+    ring(doorbell, hwif::DoorbellKind::CQ_ARM, ahead ? announced_ : consumed_);
   }
   if (!polls) lock_.unlock();
   // Nobody else will: whoever waits has to see the flushed ones.

@@ -723,6 +723,7 @@ package roci_pkg;
     doorbell_kind_e kind;
     logic [15:0] object_index;       // without incarnation
     logic solicited_only;
+    logic keep_consumed;             // CQ_ARM: the index says nothing about what is consumed
     logic [31:0] index;
   } doorbell_t;
 

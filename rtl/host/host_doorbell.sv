@@ -168,6 +168,7 @@ module host_doorbell (
     end
     doorbell1.object_index = 16'(clip(table1_q, ring1_q.object));   // without incarnation
     doorbell1.solicited_only = ring1_q.solicited_only;
+    doorbell1.keep_consumed = ring1_q.keep_consumed;
     doorbell1.index = ring1_q.index;
   end
 

@@ -39,7 +39,7 @@ module queue_cq_place (
   output roci_hwif_pkg::ctx_cq_t            row_o,          // its part of the row, rest zero
 
   input  wire                               doorbell_valid_i,
-  input  wire roci_pkg::doorbell_t          doorbell_i,     // CQ_CONSUMED and CQ_ARM count
+  input  wire roci_pkg::doorbell_t          doorbell_i,     // those that say what is consumed
 
   // places
   output logic                              place_valid_o,
@@ -144,7 +144,8 @@ module queue_cq_place (
   );
 
   assign doorbell = doorbell_valid_i && (doorbell_i.kind == roci_pkg::DOORBELL_CQ_CONSUMED
-                                         || doorbell_i.kind == roci_pkg::DOORBELL_CQ_ARM);
+                                         || (doorbell_i.kind == roci_pkg::DOORBELL_CQ_ARM
+                                             && !doorbell_i.keep_consumed));
   assign clear = row_state_q == ROW_CLEAR && !doorbell;
 
   common_ram_sdp #(

@@ -228,8 +228,8 @@ module queue_sq_scheduler #(
                                   || (pop_valid_q && pop_qp_q != current_qp_i));
   end
 
-  wire unused = &{1'b0, doorbell_i.solicited_only, doorbell_i.object_index, doorbell_i.index[31:16],
-                  state_i.state};
+  wire unused = &{1'b0, doorbell_i.solicited_only, doorbell_i.keep_consumed,
+                  doorbell_i.object_index, doorbell_i.index[31:16], state_i.state};
 
 endmodule
 

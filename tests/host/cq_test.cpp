@@ -233,6 +233,36 @@ TEST_CASE("overflow is an error of the queue, never silent") {
   CHECK(loop.cq->async_events() == 1);
 }
 
+TEST_CASE("arming ahead of polling gives nothing away: an overfilled queue loses no entry silently") {
+  for (const unsigned waiting : {1u, 7u, 20u, 32u}) {  // a ring of 32
+    INFO("waiting " << waiting);
+    Loop loop(16, 1, nullptr, caps(128));
+    loop.complete(3, 0, 1000);  // somewhere in the ring
+    REQUIRE(loop.drain().size() == 3);
+    loop.cq->arm(false);
+    loop.complete(waiting);
+    loop.host.device->poll_events();
+    REQUIRE(loop.own_channel->get() == loop.cq.get());
+    loop.cq->arm(false);  // behind what waits, and nothing of that is polled
+    loop.nic.step(10);
+    loop.host.device->poll_events();
+    REQUIRE_FALSE(readable(loop.own_channel->fd()));
+    loop.complete(32 - waiting, 0, waiting);
+    loop.host.device->poll_events();
+    CHECK(readable(loop.own_channel->fd()) == (waiting != 32));
+    loop.complete(1, 0, 32);  // one too many
+    loop.host.device->poll_events();
+    REQUIRE(readable(loop.host.context.async_fd()));
+    const auto event = loop.host.context.get_async_event();
+    REQUIRE(event);
+    CHECK(event->type == hwif::EqeType::CQ_ERROR);
+    CHECK(event->cq == loop.cq.get());
+    const auto ids = loop.drain();
+    REQUIRE(ids.size() == 32);
+    for (unsigned i = 0; i < 32; ++i) CHECK(ids[i] == i);
+  }
+}
+
 TEST_CASE("removal of a queue pair's completions leaves the others in order") {
   Random random;
   for (int round = 0; round < 200; ++round) {

@@ -54,6 +54,8 @@ TEST_CASE("a doorbell") {
   CHECK(hex(d) == "78563412efcdab15");
   CHECK(d.to_word() == 0x15abcdef12345678u);
   CHECK(hwif::Doorbell::from_word(0x15abcdef12345678u) == d);
+  d.set<hwif::Doorbell::keep_consumed>(true);
+  CHECK(d.to_word() == 0x35abcdef12345678u);
 }
 
 TEST_CASE("a WRITE with one SGE fills a block") {

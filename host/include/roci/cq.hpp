@@ -97,7 +97,7 @@ class Cq {
   bool valid(uint32_t index) const noexcept;
   bool take(Completion& completion) noexcept;
   [[gnu::noinline]] bool take_flushed(Completion& completion) noexcept;
-  void ring_consumed(hwif::DoorbellKind kind, uint32_t index, bool solicited_only) noexcept;
+  void ring(hwif::Doorbell doorbell, hwif::DoorbellKind kind, uint32_t index) noexcept;
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;
   void fill_in(const Completion& completion, ibv_wc& wc) const noexcept;
@@ -118,7 +118,6 @@ class Cq {
   bool idles_ = false;
   bool dead_ = false;
   volatile uint64_t* doorbell_ = nullptr;
-  uint64_t doorbell_base_ = 0;
   Completion current_;
   // Thread between start_poll() and end_poll(), which holds the lock.
   std::atomic<pthread_t> poller_{};

@@ -374,9 +374,9 @@ void FakeNic::doorbell(unsigned function, unsigned page, uint64_t value) {
       if (cq->page != page) return doorbell_error(function, "CQ on another page");
       const uint32_t ahead = (index - cq->consumed) & INDEX;
       if (ahead > ((cq->producer - cq->consumed) & INDEX)) {
-        return doorbell_error(function, "CQ entries consumed that were not written");
+        return doorbell_error(function, "index of CQ entries that were not written");
       }
-      cq->consumed = index;
+      if (!d.get<hwif::Doorbell::keep_consumed>()) cq->consumed = index;
       if (kind == hwif::DoorbellKind::CQ_ARM) {
         const bool only = d.get<hwif::Doorbell::solicited_only>();
         // Not narrowed by a later arm (IBTA 11.4.2.2).

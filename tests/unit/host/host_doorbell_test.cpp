@@ -107,6 +107,7 @@ struct Bench {
         out.object_index =
             static_cast<std::uint16_t>(object & ((1u << kTables[table].bits) - 1));
         out.solicited_only = bell.get<Doorbell::solicited_only>();
+        out.keep_consumed = bell.get<Doorbell::keep_consumed>();
         out.index = index;
         expected.push_back(out);
       }
@@ -174,6 +175,7 @@ struct Bench {
     bell.set<Doorbell::index>(static_cast<std::uint32_t>(
         random.chance(0.1) ? random.bits(32) : random.bits(width)));
     bell.set<Doorbell::solicited_only>(random.chance(0.5));
+    bell.set<Doorbell::keep_consumed>(random.chance(0.5));
     cpu::bar_doorbell_t item{};
     item.fn = row.get<CtxQpDb::fn>();
     item.page = row.get<CtxQpDb::page>();

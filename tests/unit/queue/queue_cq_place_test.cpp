@@ -78,16 +78,17 @@ struct Bench {
     row(n, false, true, value);
   }
 
-  void doorbell(unsigned n, unsigned index, bool arm) {
+  void doorbell(unsigned n, unsigned index, bool arm, bool keep_consumed = false) {
     pkg::doorbell_t d{};
     d.kind = arm ? pkg::DOORBELL_CQ_ARM : pkg::DOORBELL_CQ_CONSUMED;
     d.object_index = static_cast<std::uint16_t>(n);
     d.index = index;
+    d.keep_consumed = keep_consumed;
     d.pack(dut->doorbell_i);
     dut->doorbell_valid_i = 1;
     tick();
     dut->doorbell_valid_i = 0;
-    queues[n].consumed = index;
+    if (!keep_consumed) queues[n].consumed = index;
   }
 
   void push(unsigned n) {
@@ -182,7 +183,8 @@ TEST_CASE("places and images, with consumers that keep up") {
       Queue& q = bench.queues[n];
       // Ring when a quarter is used.
       if (((q.producer - q.consumed) & index_mask) >= (1u << q.log2) / 4 && random.chance(0.7)) {
-        bench.doorbell(n, q.producer, random.chance(0.5));
+        const bool arm = random.chance(0.5);
+        bench.doorbell(n, q.producer, arm, arm && random.chance(0.2));
       } else {
         bench.tick();
       }
@@ -224,6 +226,19 @@ TEST_CASE("overflow stops a CQ for good, nothing is overwritten, others go on") 
   bench.push(0);
   bench.drain();
   CHECK(bench.written == 16 + 24 + 1);
+}
+
+TEST_CASE("arming ahead of what is consumed makes no room") {
+  Bench bench(5);
+  bench.create(0, 4);
+  for (int n = 0; n < 10; ++n) bench.push(0);
+  bench.drain();
+  bench.doorbell(0, 10, true, true);
+  CHECK(bench.row(0, false, false, {}).consumed == 0);
+  for (int n = 0; n < 7; ++n) bench.push(0);
+  bench.drain();
+  CHECK(bench.written == 16);
+  CHECK(bench.overflows == 1);
 }
 
 TEST_CASE("a stop tells the first, resize moves the ring at an index") {

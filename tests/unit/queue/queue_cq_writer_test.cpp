@@ -117,12 +117,12 @@ struct Bench {
     sq.push(s);
   }
 
-  void doorbell(unsigned cq, unsigned index, bool arm, bool only = false) {
+  void doorbell(unsigned cq, unsigned index, bool arm, bool keep_consumed = false) {
     pkg::doorbell_t d{};
     d.kind = arm ? pkg::DOORBELL_CQ_ARM : pkg::DOORBELL_CQ_CONSUMED;
     d.object_index = static_cast<std::uint16_t>(cq);
     d.index = index;
-    d.solicited_only = only;
+    d.keep_consumed = keep_consumed;
     d.pack(dut->doorbell_i);
     dut->doorbell_valid_i = 1;
     dut.tick();
@@ -293,6 +293,27 @@ TEST_CASE("overflow: nothing overwritten, one event, the QPs, others go on") {
   std::set<unsigned> qps;
   for (const auto& e : bench.error.received()) qps.insert(e.qp);
   CHECK(qps == std::set<unsigned>{36, 37, 38, 39});
+}
+
+TEST_CASE("armed behind unpolled entries: one event for the next one, nothing is overwritten") {
+  Bench bench(6);
+  bench.create(1, 4);
+  for (unsigned n = 0; n < 10; ++n) bench.send(1, 50);
+  bench.dut.tick(400);
+  bench.doorbell(1, 10, true, true);
+  bench.dut.tick(100);
+  CHECK(bench.event.received().empty());
+  CHECK((bench.context(1, 2, std::nullopt) >> 32 & index_mask) == 0);  // consumed
+  bench.send(1, 50);
+  bench.dut.tick(400);
+  REQUIRE(bench.event.received().size() == 1);
+  CHECK(bench.event.received()[0].event_type == hwif::EQE_TYPE_COMPLETION);
+  for (unsigned n = 0; n < 6; ++n) bench.send(1, 50);  // one more than there is room for
+  bench.dut.tick(400);
+  REQUIRE(bench.event.received().size() == 2);
+  CHECK(bench.event.received()[1].cause == hwif::VENDOR_STATUS_CQ_OVERFLOW);
+  for (int n = 0; n < 16; ++n) REQUIRE(bench.poll(1));
+  CHECK(!bench.poll(1));
 }
 
 TEST_CASE("events, errors and the bus all stand: tokens still drain, and a fence waits for CQEs") {
