@@ -32,7 +32,8 @@ module packet_header_parse (
 );
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
-  // XRC requests never get here as such, but their headers must not overrun: 40 + 12 + 4 + 28
+  // XRC requests have no queue pair here; of their atomics, 40 + 12 + 4 + 28, the last bytes of the
+  // operands may be beyond what is kept
   localparam int unsigned HEADER_BYTES = roci_pkg::HEADER_BYTES;
   localparam int unsigned BEATS = (HEADER_BYTES + BYTES - 1) / BYTES;     // 2 wide, 10 narrow
   localparam int unsigned INDEX_BITS = $clog2(BEATS + 1) + 1;
@@ -66,7 +67,8 @@ module packet_header_parse (
     payload_len = roci_pkg::packet_len_t'(pay_len - 16'(header_len)
                   + 16'(packet_pkg::GRH_BYTES - packet_pkg::ICRC_BYTES) - 16'(pad_count));
     // the opcode is at byte 40: its beat, or a later one, decides
-    complete = 8'(BYTES) * 8'(index_q) + 8'(BYTES) >= 8'(header_len)
+    complete = (8'(BYTES) * 8'(index_q) + 8'(BYTES) >= 8'(header_len)
+                || index_q == index_t'(BEATS - 1))
                && 8'(BYTES) * 8'(index_q) + 8'(BYTES) > 8'd40 && index_q < index_t'(BEATS);
     whole = index_t'(header_len >> roci_pkg::LANE_BITS);
     offset = header_len[roci_pkg::LANE_BITS-1:0];
