@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace roci::sim {
@@ -38,7 +39,7 @@ class RegionGuard {
   size_t allow(uint16_t function, uint64_t addr, uint64_t bytes, bool write = true);
 
   /// Takes a range back.
-  void revoke(size_t range) { ranges_.erase(range); }
+  void revoke(size_t range);
 
   /// Judges one access. Bus errors did not touch memory and are not judged.
   void check(const MemoryAccess& access);
@@ -61,9 +62,15 @@ class RegionGuard {
     bool write;
   };
 
+  // Bytes from `at` on that one range allows; 0: none does.
+  uint64_t covered(const MemoryAccess& access, uint64_t at) const;
+  static bool indexed(const Range& range);
+
   bool check_reads_;
   size_t next_ = 0;
-  std::map<size_t, Range> ranges_;
+  std::unordered_map<size_t, Range> ranges_;
+  std::unordered_multimap<uint64_t, size_t> pages_;  // by address / 4096, if indexed
+  std::map<size_t, Range> large_;                    // the others
   std::vector<std::string> violations_;
   uint64_t count_ = 0;
 };

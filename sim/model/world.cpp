@@ -27,7 +27,10 @@ FabricConfig for_nics(FabricConfig config, unsigned nics, unsigned beat_bytes) {
 
 }  // namespace
 
-WorldNic::WorldNic(World& world, unsigned index) : world_(world), index_(index) {}
+WorldNic::WorldNic(World& world, unsigned index)
+    : world_(world), index_(index), memories_(*this) {
+  if (world.config_.guard) guard_ = std::make_unique<DmaGuard>(memories_);
+}
 
 std::recursive_mutex& WorldNic::mutex() { return world_.mutex(); }
 
@@ -38,7 +41,9 @@ bool WorldNic::Memories::read(uint16_t function, uint64_t addr, std::span<uint8_
 
 bool WorldNic::Memories::write(uint16_t function, uint64_t addr, std::span<const uint8_t> data) {
   const auto owner = owners.find(function);
-  return owner != owners.end() && owner->second->write(addr, data);
+  if (owner == owners.end() || !owner->second->write(addr, data)) return false;
+  if (nic_.guard_ != nullptr) nic_.guard_->wrote(nic_.nic().cycle(), function, addr, data);
+  return true;
 }
 
 std::optional<unsigned> WorldNic::attach(InprocMemory& memory,
@@ -65,6 +70,7 @@ void WorldNic::attach_management(InprocMemory& memory, std::function<void(unsign
 void WorldNic::detach(unsigned function) {
   memories_.owners.erase(function);
   interrupts_.erase(function);
+  if (guard_ != nullptr) guard_->forget(static_cast<uint16_t>(function));
   using Control = hwif::csr::AdminControl;
   Control::Value control{};
   control.template set<Control::Value::reset_request>(1);
@@ -85,6 +91,7 @@ uint64_t WorldNic::bar_read(unsigned function, uint32_t offset) {
 }
 
 void WorldNic::bar_write(unsigned function, uint32_t offset, uint64_t value) {
+  if (guard_ != nullptr) guard_->bar_write(static_cast<uint16_t>(function), offset, value);
   nic_->bar_write(function, offset, value);
 }
 

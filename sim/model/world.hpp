@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "model/dma_guard.hpp"
 #include "model/nic.hpp"
 
 namespace roci::sim {
@@ -26,6 +27,7 @@ struct WorldConfig {
   HostMemoryConfig memory;
   uint64_t seed = 1;
   bool skip_time = true;     ///< skip to the next timer while nothing else is under way
+  bool guard = false;        ///< DmaGuardError when a NIC writes what nobody registered
 };
 
 class World;
@@ -48,6 +50,8 @@ class WorldNic final : public InprocNic {
 
   Nic& nic() { return *nic_; }
   const Nic& nic() const { return *nic_; }
+  /// What watches its writes; null unless the world's configuration asks for it.
+  const DmaGuard* guard() const { return guard_.get(); }
   /// First MAC byte on the wire in bits 47:40.
   uint64_t mac() const { return 0x020000000001u + index_; }
 
@@ -56,14 +60,19 @@ class WorldNic final : public InprocNic {
   // Memory of all functions, by the AXI user field; unmapped functions get bus errors.
   class Memories final : public DmaTarget {
    public:
+    explicit Memories(const WorldNic& nic) : nic_(nic) {}
     bool read(uint16_t function, uint64_t addr, std::span<uint8_t> out) override;
     bool write(uint16_t function, uint64_t addr, std::span<const uint8_t> data) override;
     std::map<unsigned, InprocMemory*> owners;
+
+   private:
+    const WorldNic& nic_;
   };
 
   World& world_;
   unsigned index_;
   Memories memories_;
+  std::unique_ptr<DmaGuard> guard_;
   std::map<unsigned, std::function<void(unsigned)>> interrupts_;
   std::unique_ptr<Nic> nic_;
 };
@@ -94,6 +103,7 @@ class World {
   unsigned functions() const { return config_.chip == ChipConfig::wide ? 16 : 8; }
 
  private:
+  friend class WorldNic;
   bool at_rest() const;
   // `cycles` cycles, at rest or not.
   void advance(uint64_t cycles);

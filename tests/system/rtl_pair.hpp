@@ -15,11 +15,13 @@ namespace roci::test {
 /// Both configurations, for GENERATE.
 inline constexpr sim::ChipConfig kConfigs[] = {sim::ChipConfig::wide, sim::ChipConfig::narrow};
 
-/// World of system tests: the timing of performance.md unless a test changes it.
+/// World of system tests: the timing of performance.md unless a test changes it. A NIC that writes a
+/// byte which nobody registered ends the test (sim::DmaGuardError).
 inline sim::WorldConfig rtl_world(sim::ChipConfig chip, uint64_t seed = 1) {
   sim::WorldConfig config;
   config.chip = chip;
   config.seed = seed;
+  config.guard = true;
   if (chip == sim::ChipConfig::narrow) config.fabric.link.rate = {8, 1};
   return config;
 }
