@@ -9,7 +9,8 @@
 // - {QP, source} is poisoned at that PSN: later items of it with psn >= that PSN are discarded
 //   silently, since their source was ahead; earlier ones (retransmissions) still pass, so that
 //   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
-//   refused response has its very PSN. The poison ends with the QP's RESET;
+//   refused response has its very PSN. The poison ends with INIT, the way out of RESET:
+//   items of the old life are gone by then;
 // - a request waits here until its source has judged the refusal: a retransmission that was overtaken
 //   by its acknowledgement may find its region gone. It vanishes and poisons nothing.
 //
@@ -57,7 +58,7 @@ module packet_tx_decide #(
   input  wire                      refused_response_ready_i,
   output roci_pkg::tx_refused_t    refused_response_o,
 
-  input  roci_pkg::state_bcast_t   state_i,     // RESET ends a poison
+  input  roci_pkg::state_bcast_t   state_i,     // INIT ends a poison
   input  wire                      done_valid_i,
   input  roci_pkg::tx_done_t       done_i,      // a packet has left, or was aborted
   output roci_pkg::fence_busy_t    fence_busy_o,
@@ -127,8 +128,8 @@ module packet_tx_decide #(
   logic refused_ready;
   roci_pkg::tx_refused_t refused;
   logic decide, discard;
-  logic reset_now, poison_write;
-  poison_index_t reset_index_request, reset_index_response;
+  logic init_now, poison_write;
+  poison_index_t init_index_request, init_index_response;
 
   assign waiting = waiting_t'(waiting_bits);
   assign waiting_index = {waiting.desc.source, waiting.desc.qp};
@@ -138,8 +139,8 @@ module packet_tx_decide #(
   // -------------------------------------------------------------------------- judge the front item
   logic piece_store_ready, desc_store_ready;
   logic piece_write, commit, rollback;
-  logic reset_pending_q;
-  roci_pkg::qp_t reset_qp_q;
+  logic init_pending_q;
+  roci_pkg::qp_t init_qp_q;
 
   always_comb begin
     // wire.md 1.4: ACKNOWLEDGE of RC is 0x11
@@ -157,7 +158,7 @@ module packet_tx_decide #(
     refuse = packet_end && packet_bad && !poisoned;
     is_request = item_q.desc.source == roci_pkg::TX_REQUEST;
     refused_ready = is_request ? ask_q == ASK_KNOWN : !refused_response_valid_o;
-    packet_end_ok = refuse ? (refused_ready && !reset_now)
+    packet_end_ok = refuse ? (refused_ready && !init_now)
                   : (packet_bad || poisoned) ? 1'b1
                   : desc_store_ready;
 
@@ -176,25 +177,25 @@ module packet_tx_decide #(
     poison_write = discard && refuse && !(is_request && stale_q);
   end
 
-  // a RESET clears both rows of its QP: requests in its own cycle, responses in the next one
-  assign reset_now = (state_i.valid && state_i.state == roci_pkg::QPS_RESET) || reset_pending_q;
-  assign reset_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
-  assign reset_index_response = {roci_pkg::TX_RESPONSE, reset_qp_q};
+  // an INIT clears both rows of its QP: requests in its own cycle, responses in the next one
+  assign init_now = (state_i.valid && state_i.state == roci_pkg::QPS_INIT) || init_pending_q;
+  assign init_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
+  assign init_index_response = {roci_pkg::TX_RESPONSE, init_qp_q};
 
   poison_index_t poison_waddr;
   poison_t poison_wdata;
   logic [$bits(poison_t)-1:0] poison_bits;
 
   always_comb begin
-    poison_waddr = reset_pending_q ? reset_index_response
-                 : reset_now ? reset_index_request : item_index;
-    poison_wdata = reset_now ? '0 : '{valid: 1'b1, psn: item_q.desc.psn};
+    poison_waddr = init_pending_q ? init_index_response
+                 : init_now ? init_index_request : item_index;
+    poison_wdata = init_now ? '0 : '{valid: 1'b1, psn: item_q.desc.psn};
   end
 
   // a row written in the cycle in which it is read comes out new
   common_ram_cleared #(.WIDTH($bits(poison_t)), .DEPTH(POISON_ROWS)) u_poison (
     .clk_i, .rst_i, .ready_o,
-    .we_i(reset_now || poison_write), .waddr_i(poison_waddr), .wdata_i(poison_wdata),
+    .we_i(init_now || poison_write), .waddr_i(poison_waddr), .wdata_i(poison_wdata),
     .re_i(waiting_ready), .raddr_i(waiting_index), .rdata_o(poison_bits)
   );
   assign poison = poison_t'(poison_bits);
@@ -225,14 +226,14 @@ module packet_tx_decide #(
     if (rst_i) begin
       item_valid_q <= 1'b0;
       bad_q <= 1'b0;
-      reset_pending_q <= 1'b0;
-      reset_qp_q <= '0;
+      init_pending_q <= 1'b0;
+      init_qp_q <= '0;
       ask_q <= ASK_IDLE;
       refused_response_valid_o <= 1'b0;
     end else begin
-      reset_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_RESET;
-      reset_qp_q <= state_i.qp;
-      assert (!(reset_pending_q && state_i.valid))
+      init_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_INIT;
+      init_qp_q <= state_i.qp;
+      assert (!(init_pending_q && state_i.valid))
       else $error("packet_tx_decide: state broadcasts in consecutive cycles");
 
       unique case (ask_q)

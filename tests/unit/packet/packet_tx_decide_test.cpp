@@ -2,7 +2,7 @@
 //
 // packet_tx_decide against a model that knows the verdict of every piece in advance: good packets
 // come out whole and in order with exactly their pieces; a bad one is told once to its source; what
-// follows it at or after its PSN vanishes, what precedes it passes; a RESET forgives; a stale request
+// follows it at or after its PSN vanishes, what precedes it passes; an INIT forgives; a stale request
 // vanishes alone; the fence count ends at zero.
 // model: configs=wide,narrow
 #include DUT_HEADER
@@ -229,17 +229,18 @@ TEST_CASE("verdicts on random packets") {
         ++next;
       }
       bench.idle(make.decided.size());
-      // firmware resets a QP once nothing of it is under way
+      // firmware takes a QP from RESET to INIT once nothing of it is under way
       const auto qp = static_cast<unsigned>(random.below(6));
       pkg::state_bcast_t state{};
       state.valid = true;
       state.qp = static_cast<decltype(state.qp)>(qp);
-      state.state = static_cast<pkg::qp_state_e>(random.chance(0.7) ? 0 : 6);
+      state.state = random.pick(std::vector{pkg::QPS_INIT, pkg::QPS_INIT, pkg::QPS_RESET,
+                                            pkg::QPS_ERR});
       state.pack(bench.dut->state_i);
       bench.dut.tick();
       pkg::state_bcast_t{}.pack(bench.dut->state_i);
       bench.dut.tick(2);
-      if (state.state == static_cast<pkg::qp_state_e>(0)) {
+      if (state.state == pkg::QPS_INIT) {
         make.poison[qp * 2].reset();
         make.poison[qp * 2 + 1].reset();
       }
@@ -266,6 +267,35 @@ TEST_CASE("a stale request that is refused does not stop what follows") {
   REQUIRE(make.decided.size() >= 40);
   REQUIRE(bench.desc.received().size() == make.decided.size());
   REQUIRE(bench.dut->fence_busy_o == 0);
+}
+
+TEST_CASE("a packet that is refused behind RESET poisons nothing of the next life") {
+  Random random;
+  Bench bench(random);
+  Maker make{bench, random, {}, {}};
+  const auto state_is = [&](pkg::qp_state_e to) {
+    pkg::state_bcast_t state{};
+    state.valid = true;
+    state.qp = 5;
+    state.state = to;
+    state.pack(bench.dut->state_i);
+    bench.dut.tick();
+    pkg::state_bcast_t{}.pack(bench.dut->state_i);
+    bench.dut.tick();
+  };
+  for (const bool response : {false, true}) {
+    auto& poison = make.poison[10 + (response ? 1 : 0)];
+    state_is(pkg::QPS_RESET);
+    // it entered before, its answer comes only now
+    for (int n = 0; n < 50 && !poison; ++n) make.packet(5, response, 100, 1.0, false);
+    REQUIRE(poison);
+    bench.idle(make.decided.size());
+    state_is(pkg::QPS_INIT);
+    poison.reset();
+    for (std::uint32_t n = 0; n < 4; ++n) make.packet(5, response, 100 + n, 0.0, false);
+    bench.idle(make.decided.size());
+    REQUIRE(bench.desc.received().size() == make.decided.size());
+  }
 }
 
 TEST_CASE("the fence sees a packet from its first item until it has left") {
