@@ -270,9 +270,7 @@ module queue_cq_place (
     place.cqe.phase = !(index2_q[5'(ring2_q.log2)]);
     if (write_failed) begin
       place.cqe.opcode = roci_hwif_pkg::CQE_OPCODE_RECV;
-      place.cqe.status = from.opcode == 8'(roci_hwif_pkg::CQE_OPCODE_RECV_WRITE_IMM)
-                         ? roci_hwif_pkg::CQE_STATUS_LOC_ACCESS_ERR
-                         : roci_hwif_pkg::CQE_STATUS_LOC_PROT_ERR;
+      place.cqe.status = roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR;
       place.cqe.vendor_status = roci_hwif_pkg::VENDOR_STATUS_PAYLOAD_WRITE_BUS;
     end
   end

@@ -232,7 +232,7 @@ TEST_CASE("a region whose memory is gone is a bus error of its queue pair, not o
   ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
   REQUIRE(post(qp, wr) == 0);
   const ibv_wc wc = wait_long(cq);
-  CHECK(wc.status == IBV_WC_LOC_PROT_ERR);
+  CHECK(wc.status == IBV_WC_LOC_QP_OP_ERR);
   CHECK(wc.vendor_err == static_cast<uint32_t>(hwif::VendorStatus::PAYLOAD_READ_BUS));
 }
 

@@ -148,8 +148,22 @@ void payload(Bench& bench) {
     REQUIRE(post(v.a_qp, wr) == 0);
     bench.bystander();
     check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_PROT_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
     check_wc(wait_wc(v.b_cq), 8, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    bench.memory(1).clear_error_ranges();
+  }
+  {
+    INFO("WRITE with immediate, payload cannot be written");
+    Victim v(bench);
+    ibv_sge r = bench.quiet_to.sge(0, 1);
+    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
+    bench.memory(1).add_error_range(bench.to.buffer.address() + 4096, 64, false, true);
+    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE_WITH_IMM, &s, bench.to, 1);
+    REQUIRE(post(v.a_qp, wr) == 0);
+    bench.bystander();
+    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
     check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
     bench.memory(1).clear_error_ranges();
   }

@@ -223,6 +223,20 @@ bool FakeNic::work_on(Qp& qp) {
   return true;
 }
 
+namespace {
+
+// Status of a request or receive whose local memory cannot be used.
+CqeStatus local_status(VendorStatus check) {
+  switch (check) {
+    case VendorStatus::TABLE_BUS:
+    case VendorStatus::PAYLOAD_READ_BUS:
+    case VendorStatus::PAYLOAD_WRITE_BUS: return CqeStatus::LOC_QP_OP_ERR;
+    default: return CqeStatus::LOC_PROT_ERR;
+  }
+}
+
+}  // namespace
+
 FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
   using A = hwif::QpAttributes;
   using V = hwif::AddressVector;
@@ -236,7 +250,7 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
       const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
                                 sge.get<hwif::Sge::va>(), std::span(payload).subspan(at), false,
                                 false);
-      if (check != VendorStatus::NONE) return {CqeStatus::LOC_PROT_ERR, check, false, false};
+      if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
     }
   } else {
     payload.resize(wqe.control.get<hwif::SqWqeControl::length>());
@@ -244,7 +258,7 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
       const auto check =
           check_key(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(), sge.get<hwif::Sge::va>(),
                     sge.get<hwif::Sge::length>(), true, false);
-      if (check != VendorStatus::NONE) return {CqeStatus::LOC_PROT_ERR, check, false, false};
+      if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
     }
   }
   // Over the wire: the frame reaches a MAC address, and is dropped without a word unless GID, number
@@ -277,7 +291,7 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
       const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
                                 sge.get<hwif::Sge::va>(), std::span(payload).subspan(at, n), true,
                                 false);
-      if (check != VendorStatus::NONE) return {CqeStatus::LOC_PROT_ERR, check, false, false};
+      if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
       at += n;
     }
   }
@@ -340,7 +354,7 @@ FakeNic::Outcome FakeNic::receive(Qp& peer, const Wqe& wqe, std::span<uint8_t> p
       const auto check = access(peer.function, peer.pd, sge.get<hwif::Sge::lkey>(),
                                 sge.get<hwif::Sge::va>(), rest.first(n), true, false);
       if (check != VendorStatus::NONE) {
-        local = {CqeStatus::LOC_PROT_ERR, check, false, false};
+        local = {local_status(check), check, false, false};
         break;
       }
       rest = rest.subspan(n);

@@ -150,9 +150,7 @@ struct Bench {
     p.cqe.status = static_cast<decltype(p.cqe.status)>(c.status);
     p.cqe.phase = (q.producer >> q.log2) % 2 == 0;
     if (i.payload_failed && c.status == 0) {
-      p.cqe.status = c.opcode == hwif::CQE_OPCODE_RECV_WRITE_IMM
-                         ? hwif::CQE_STATUS_LOC_ACCESS_ERR
-                         : hwif::CQE_STATUS_LOC_PROT_ERR;
+      p.cqe.status = hwif::CQE_STATUS_LOC_QP_OP_ERR;
       p.cqe.vendor_status = hwif::VENDOR_STATUS_PAYLOAD_WRITE_BUS;
       p.cqe.opcode = hwif::CQE_OPCODE_RECV;
     }

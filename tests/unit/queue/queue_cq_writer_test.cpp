@@ -253,7 +253,7 @@ TEST_CASE("bus errors: of the payload in the status, of the CQE as a CQ error") 
   bench.receive(1, 8, false);  // another QP
   bench.dut.tick(200);
   REQUIRE(bench.poll(1));
-  CHECK(bench.last_status == hwif::CQE_STATUS_LOC_PROT_ERR);
+  CHECK(bench.last_status == hwif::CQE_STATUS_LOC_QP_OP_ERR);
   REQUIRE(bench.poll(1));
   CHECK(bench.last_status == hwif::CQE_STATUS_SUCCESS);
   REQUIRE(bench.error.received().size() == 1);
