@@ -603,7 +603,8 @@ package roci_pkg;
     ACK_EVENT_NAK_FATAL = 3'd3,      // syndrome tells the status
     ACK_EVENT_READ = 3'd4,           // responses up to psn are in memory
     ACK_EVENT_IMPLIED_NAK = 3'd5,    // response psn missing; msn holds the PSN that told so
-    ACK_EVENT_LOCAL_ERROR = 3'd6     // response could not be placed: status in syndrome
+    ACK_EVENT_LOCAL_ERROR = 3'd6,    // response could not be placed: status in syndrome
+    ACK_EVENT_DRAINED = 3'd7         // the QP is in ERR: no response of it is placed behind this
   } ack_event_kind_e;
 
   typedef struct packed {
@@ -662,8 +663,8 @@ package roci_pkg;
   // 1..n items per packet, `end_info` equal in all of them.
   typedef struct packed {
     colour_t colour;
-    logic no_frame;                  // flush of a receive WQE in ERR: no frame and no rx_order_t, one
-                                     // item; its completion is written although the QP is void
+    logic no_frame;                  // flush of a QP in ERR: no frame and no rx_order_t, one item;
+                                     // its tokens are made although the QP is void
     logic last;
     logic has_piece;
     piece_t piece;

@@ -13,7 +13,10 @@
 // below it. A pending sequence, implied or RNR NAK always belongs to acked_psn: it dies when that
 // advances.
 //
-// Does not: pop records, count retries, look at QP state.
+// In ERR a token comes through the ordered writer, behind all READ data of the QP that will ever be
+// placed (`drained`): before it nothing may be flushed (rule 4).
+//
+// Does not: pop records, count retries.
 // Neighbours: host_dma_write, packet_header_build, packet_tx_decide, requester_packetizer,
 // context_timer → here → requester_ack_walker.
 `default_nettype none
@@ -93,7 +96,8 @@ module requester_ack_events (
     roci_pkg::tx_fate_e fate;               // OP_TX_DONE
     logic [4:0] rnr_code;
     roci_pkg::sq_index_t wqe_index;         // OP_LOCAL, OP_TX_DONE
-    logic sqd;                              // OP_STATE
+    logic sqd;                              // OP_STATE: SQD
+    logic fresh;                            // OP_STATE: RESET or INIT
     logic [6:0] status;                     // failures
     logic [7:0] vendor_status;
     requester_pkg::ack_clear_t clear;       // OP_CLEAR
@@ -110,16 +114,18 @@ module requester_ack_events (
   // --------------------------------------------------------------------- stage 0: choice
   logic op_valid;
   operation_t op;
-  logic state_valid, state_ready, state_room, state_sqd;
+  logic state_valid, state_ready, state_room, state_sqd, state_fresh;
   roci_pkg::qp_t state_qp;
   logic init_sent;
 
   // State changes are rare and wait here for a free cycle.
-  common_fifo #(.WIDTH(1 + $bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
+  common_fifo #(.WIDTH(2 + $bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
     .clk_i, .rst_i,
     .in_valid_i(state_i.valid), .in_ready_o(state_room),
-    .in_i({state_i.state == roci_pkg::QPS_SQD, state_i.qp}),
-    .out_valid_o(state_valid), .out_ready_i(state_ready), .out_o({state_sqd, state_qp}), .usage_o()
+    .in_i({state_i.state == roci_pkg::QPS_RESET || state_i.state == roci_pkg::QPS_INIT,
+           state_i.state == roci_pkg::QPS_SQD, state_i.qp}),
+    .out_valid_o(state_valid), .out_ready_i(state_ready),
+    .out_o({state_fresh, state_sqd, state_qp}), .usage_o()
   );
 
   // Failures that the peer tells (wire.md 2.14) as {status, vendor status} of a completion.
@@ -168,6 +174,7 @@ module requester_ack_events (
       op.op = OP_STATE;
       op.qp = state_qp;
       op.sqd = state_sqd;
+      op.fresh = state_fresh;
       state_ready = 1'b1;
     end else if (init_valid_i && init_sent_q) begin
       op.op = OP_INIT;
@@ -252,8 +259,12 @@ module requester_ack_events (
 
     unique case (op_q.op)
       OP_EVENT: begin
-        accepted = in_window && !fatal;
-        ghost = !in_window;
+        accepted = in_window && !fatal && op_q.kind != roci_pkg::ACK_EVENT_DRAINED;
+        ghost = !in_window && op_q.kind != roci_pkg::ACK_EVENT_DRAINED;
+        if (op_q.kind == roci_pkg::ACK_EVENT_DRAINED) begin
+          next.drained = 1'b1;
+          push = 1'b1;
+        end
         unique case (op_q.kind)
           roci_pkg::ACK_EVENT_ACK, roci_pkg::ACK_EVENT_READ: new_acked = op_q.psn + 24'd1;
           roci_pkg::ACK_EVENT_NAK_SEQUENCE: new_pending = requester_pkg::PENDING_SEQUENCE;
@@ -296,10 +307,12 @@ module requester_ack_events (
       OP_INIT: begin
         next = '0;
         next.acked_psn = op_q.psn;
+        next.drained = row.drained;          // the QP may be in ERR already
       end
 
       OP_STATE: begin
         next.sqd = op_q.sqd;
+        if (op_q.fresh) next.drained = 1'b0;
         push = 1'b1;
       end
 

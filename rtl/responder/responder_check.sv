@@ -276,8 +276,8 @@ module responder_check (
     take_valid_o = done4 && is_request4 && take;
     take_o = '{rq: queue4_q, index: look4_q.index + 16'd1};
     flush_done_o = done4 && p4_q.request.kind == responder_pkg::REQUEST_FLUSH;
-    flush_more_o = verdict_valid;
-    flush_frame_valid_o = flush_done_o && flush_more_o;
+    flush_more_o = verdict_valid && (verdict.take || verdict.use_current);
+    flush_frame_valid_o = flush_done_o && verdict_valid;
     flush_frame_o = p4_q.request.colour;
     count_wait_o = is_request4 && wait4;
     count_lost_o = done4 && is_request4 && lost;

@@ -31,7 +31,7 @@ module responder_judge (
   input  wire                         event_ready_i, // COMM_EST would be taken
 
   output logic                        wait_o,        // not yet: the receive WQE is on its way
-  output logic                        action_valid_o, // FRAME: always; FLUSH: there was something
+  output logic                        action_valid_o, // FRAME: always; FLUSH: the QP is in ERR
   output responder_pkg::action_t      action_o,
   output responder_pkg::dyn_row_t     row_o,         // if not wait_o
   output logic                        take_o,        // the receive WQE look_i.index is taken
@@ -200,11 +200,12 @@ module responder_judge (
     action_o.srqn = static_i.srqn;
 
     if (request_i.kind == responder_pkg::REQUEST_FLUSH) begin
-      action_valid_o = state_i == roci_pkg::QPS_ERR && (flushes_current || flushes_wqe);
+      // with nothing to flush it still tells requester_ack that the QP is drained
+      action_valid_o = state_i == roci_pkg::QPS_ERR;
       action_o.kind = responder_pkg::ACTION_FLUSH;
       action_o.use_current = flushes_current;
-      action_o.take = !flushes_current;
-      take_o = action_valid_o && !flushes_current;
+      action_o.take = !flushes_current && flushes_wqe;
+      take_o = action_valid_o && action_o.take;
       if (action_valid_o) begin
         row_o.message = responder_pkg::MESSAGE_NONE;
       end

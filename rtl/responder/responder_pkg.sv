@@ -115,7 +115,8 @@ package responder_pkg;
     ACTION_READ = 3'd3,
     ACTION_DUP_READ = 3'd4,          // look for it in the replay entries
     ACTION_FAIL = 3'd5,              // fatal: NAK, ERR; completes the receive WQE in use
-    ACTION_FLUSH = 3'd6              // no frame: completes a receive WQE with a flush error
+    ACTION_FLUSH = 3'd6              // no frame, QP in ERR: completes a receive WQE, if it has one,
+                                     // with a flush error
   } action_e;
 
   // What a request leads to, in frame order, to responder_read and responder_receive.

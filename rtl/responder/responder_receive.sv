@@ -330,6 +330,7 @@ module responder_receive (
     end_info.drop = !((is_send || is_write || is_read) && good);
     end_info.nak_msn = act_q.nak_msn;
     end_info.receive_in_use = good && (is_send || (is_write && act_q.take));
+    if (is_flush) end_info.receive_in_use = act_q.take || act_q.use_current;
 
     end_info.completion.cq = act_q.cq;
     end_info.completion.solicited = act_q.solicited;
@@ -354,6 +355,9 @@ module responder_receive (
 
     end_info.respond_valid = act_q.respond_valid;
     end_info.respond = act_q.respond;
+    // a flush comes behind the ERR, so responses behind it are dropped (packet_rx_commit)
+    end_info.ack_event_valid = is_flush;
+    end_info.ack_event.kind = roci_pkg::ACK_EVENT_DRAINED;
 
     if (act_q.kind == responder_pkg::ACTION_FAIL || is_flush || !good) begin
       end_info.completion.is_error = 1'b1;
@@ -373,7 +377,7 @@ module responder_receive (
           end_info.error_valid = 1'b1;
           end_info.error_event = act_q.error_event;
         end else if (is_flush) begin
-          end_info.completion_valid = 1'b1;
+          end_info.completion_valid = end_info.receive_in_use;
           end_info.completion.status = roci_hwif_pkg::CQE_STATUS_WR_FLUSH_ERR;
           end_info.completion.vendor_status = roci_hwif_pkg::VENDOR_STATUS_FLUSH;
         end

@@ -339,3 +339,34 @@ TEST_CASE("(h) loopback at full rate both ways, receive buffer nearly full") {
     }
   }
 }
+
+TEST_CASE("a program that sees a READ flushed may use its buffer: no data comes behind") {
+  for (const auto chip : configs()) {
+    INFO(sim::to_string(chip));
+    sim::WorldConfig config = rtl_world(chip);
+    config.memory.stall_w = 0.97;  // data piles up in front of memory; what is read comes fast
+    RtlHosts hosts(config);
+    Wish wish;
+    Connection link(hosts, wish);
+    Region into(hosts.a.pd, 65536), from(hosts.b.pd, 65536);
+    uint64_t writes = 0;  // of data
+    hosts.world.nic(0).nic().memory().set_observer([&](const sim::MemoryAccess& access) {
+      writes += access.write && access.addr >= into.buffer.address()
+                && access.addr < into.buffer.address() + 65536;
+    });
+    REQUIRE(link.a.send(IBV_WR_RDMA_READ, into.sge(0, 65536), 1, from.buffer.address(),
+                        from.mr.rkey()) == 0);
+    for (int n = 0; n < 1000 && writes == 0; ++n) hosts.world.run(10);
+    REQUIRE(writes != 0);
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_ERR;
+    link.a.qp.modify(attr, IBV_QP_STATE);
+    const uint64_t by_error = writes;
+    expect_wc(link.a.cq, 1, IBV_WC_WR_FLUSH_ERR);
+    const uint64_t by_flush = writes;
+    hosts.world.run(100000);
+    CHECK(by_flush > by_error);  // some was on its way
+    CHECK(writes == by_flush);
+    hosts.world.nic(0).nic().memory().set_observer({});
+  }
+}

@@ -212,7 +212,7 @@ hwif::VendorStatus vendor_of(pkg::xlat_status_e status) {
   }
 }
 
-// A receive WQE of `qp` in ERR is flushed: one item without a frame.
+// A receive WQE of `qp` in ERR is flushed, or there is none: one item without a frame.
 void flush(Bench& bench, unsigned qp) {
   auto item = random_payload<pkg::rx_item_t>(bench.random);
   item.qp = static_cast<decltype(item.qp)>(qp);
@@ -221,17 +221,22 @@ void flush(Bench& bench, unsigned qp) {
   item.has_piece = false;
   item.is_response = false;
   item.end_info.drop = true;
-  item.end_info.completion_valid = true;
+  item.end_info.completion_valid = bench.random.chance(0.8);
   item.end_info.respond_valid = false;
-  item.end_info.ack_event_valid = false;
+  item.end_info.ack_event_valid = bench.random.chance(0.8);
   item.end_info.error_valid = false;
-  item.end_info.receive_in_use = false;
+  item.end_info.receive_in_use = item.end_info.completion_valid;
   bench.responder.push(item);
-  if (bench.swallow[qp]) {
-    bench.swallow[qp] = false;
+  const bool event = item.end_info.ack_event_valid;
+  bool tells = item.end_info.completion_valid;
+  if (tells && bench.swallow[qp]) tells = bench.swallow[qp] = false;
+  if (tells) {
+    bench.expect_token(kCompletion, qp, item.colour, !event, body_of(item.end_info.completion));
+  }
+  if (event) {
+    bench.expect_token(kAckEvent, qp, item.colour, true, body_of(item.end_info.ack_event));
+  } else if (!tells) {
     bench.expect_token(0, qp, item.colour, true, {});
-  } else {
-    bench.expect_token(kCompletion, qp, item.colour, true, body_of(item.end_info.completion));
   }
 }
 

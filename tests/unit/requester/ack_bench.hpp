@@ -84,6 +84,7 @@ struct AckBench {
   unsigned tells = 0;
   Listener<pkg::ack_state_t> ack_state;
   bool mirror_errors = true;                        // requests for ERR come back as state changes
+  bool drains = true;                               // in ERR no READ data is on its way
 
   explicit AckBench(std::uint64_t salt)
       : dut(salt),
@@ -140,20 +141,25 @@ struct AckBench {
 
   /// Writes the columns of a QP in RESET and takes it to RTS.
   void start(SendSide& side, unsigned type = 0) {
+    set_state(side.number, pkg::QPS_RESET);
+    settle();
+    write_columns(side, type);
+    set_state(side.number, pkg::QPS_RTS);
+    settle();
+  }
+
+  /// As firmware does on the way to RTS.
+  void write_columns(SendSide& side, unsigned type = 0) {
     side.wqes.clear();
     side.end_index = 0;
     side.end_psn = side.start;
     side.end_ordinal = 0;
     side.epoch = 0;
-    set_state(side.number, pkg::QPS_RESET);
-    settle();
     access(true, side.number, 0,
            cq(side.number) | std::uint64_t{fn(side.number)} << 16u | std::uint64_t{type} << 24u |
                std::uint64_t{side.base} << 32u | std::uint64_t{side.log2} << 48u);
     access(true, side.number, 1, qpn(side.number) | std::uint64_t{side.start} << 32u);
     rewound(side, 0, side.start, side.start, 0);
-    set_state(side.number, pkg::QPS_RTS);
-    settle();
   }
 
   void set_state(unsigned qp, pkg::qp_state_e s) {
@@ -161,6 +167,7 @@ struct AckBench {
     bcast.qp = static_cast<decltype(bcast.qp)>(qp);
     bcast.state = s;
     state.push(bcast);
+    if (s == pkg::QPS_ERR && drains) tell(qp, pkg::ACK_EVENT_DRAINED, 0);
   }
 
   /// queue_wqe_fetch applied a rewind.

@@ -263,6 +263,12 @@ class World : public Agent {
     b.state = to;
     state_.push(b);
     wake(s);
+    if (to == pkg::QPS_ERR) {
+      pkg::ack_token_t t{};
+      t.qp = static_cast<decltype(t.qp)>(s.number);
+      t.ack_event.kind = pkg::ACK_EVENT_DRAINED;
+      token(t);
+    }
   }
 
   RequestPtr post(Sender& s, pkg::inflight_kind_e kind, unsigned packets, bool signaled) {
@@ -847,11 +853,14 @@ class World : public Agent {
       pkg::ack_token_t t{};
       t.qp = item.qp;
       t.ack_event = item.end_info.ack_event;
-      const std::uint64_t at = std::max(now_ + random.between(5, 60), last_token_);
-      last_token_ = at;
-      tokens_.emplace_back(at, t);
+      token(t);
     }
     frames_.pop_front();
+  }
+  void token(const pkg::ack_token_t& t) {
+    const std::uint64_t at = std::max(now_ + random.between(5, 60), last_token_);
+    last_token_ = at;
+    tokens_.emplace_back(at, t);
   }
 
   void idle_inputs() {

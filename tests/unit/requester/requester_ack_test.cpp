@@ -228,6 +228,53 @@ TEST_CASE("ERR from elsewhere flushes, a half-sent WQE and early flush records i
   CHECK(bench.error.received().empty());
 }
 
+TEST_CASE("ERR: nothing is flushed before the READ data that was let through is in memory") {
+  Bench bench(7);
+  bench.drains = false;
+  for (const bool acked : {false, true}) {
+    SendSide s = side(7, 0);
+    bench.start(s);
+    for (int n = 0; n < 3; ++n) bench.send(s, s.post(pkg::INFLIGHT_READ, 2, true));
+    bench.settle();
+    bench.set_state(7, pkg::QPS_ERR);
+    bench.settle(200);
+    CHECK(bench.retry.received().empty());
+    // data in front of the token still counts
+    if (acked) {
+      bench.tell(7, pkg::ACK_EVENT_READ, 1);
+      bench.settle();
+      bench.take_completion(s, s.wqes[0], Status::SUCCESS);
+      CHECK(bench.retry.received().empty());
+    }
+    bench.tell(7, pkg::ACK_EVENT_DRAINED, 0);
+    bench.settle();
+    const std::size_t oldest = acked ? 1 : 0;
+    bench.take_retry(s, pkg::RETRY_FLUSH, s.wqes[oldest], s.wqes[oldest].first);
+    bench.rewound(s, static_cast<unsigned>(oldest), s.wqes[oldest].first, s.wqes[oldest].first,
+                  static_cast<unsigned>(oldest));
+    bench.answer(7);
+    for (std::size_t n = oldest; n < 3; ++n) bench.flush(s, s.wqes[n]);
+    bench.settle();
+    for (std::size_t n = oldest; n < 3; ++n) {
+      bench.take_completion(s, s.wqes[n], Status::WR_FLUSH_ERR, Vendor::FLUSH);
+    }
+    CHECK(bench.completion.received().empty());
+  }
+  // an ERR that comes before the send queue is started is told once, and not forgotten
+  SendSide s = side(7, 40);
+  bench.set_state(7, pkg::QPS_RESET);
+  bench.set_state(7, pkg::QPS_INIT);
+  bench.set_state(7, pkg::QPS_ERR);
+  bench.settle();
+  bench.tell(7, pkg::ACK_EVENT_DRAINED, 0);
+  bench.settle();
+  bench.write_columns(s);
+  const Wqe late = s.post(pkg::INFLIGHT_SEND, 1, true);
+  bench.flush(s, late);
+  bench.settle();
+  bench.take_retry(s, pkg::RETRY_FLUSH, late, 40);
+}
+
 TEST_CASE("a refused packet waits until its WQE is the oldest") {
   Bench bench(8);
   SendSide s = side(9, 50);

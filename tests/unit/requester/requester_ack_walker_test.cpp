@@ -330,9 +330,11 @@ struct Bench : Agent {
         continue;
       }
       if (error && !q.flushing) {
-        request(pkg::RETRY_FLUSH, q);
-        clear(true);
-        q.flushing = true;
+        if (q.state == pkg::QPS_SQE || e.drained) {
+          request(pkg::RETRY_FLUSH, q);
+          clear(true);
+          q.flushing = true;
+        }
       } else if (q.flushing || q.failing) {
       } else if (e.pending == req::PENDING_RNR || e.timer || e.pending == req::PENDING_SEQUENCE ||
                  e.pending == req::PENDING_IMPLIED || e.underrun ||

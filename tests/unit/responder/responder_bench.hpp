@@ -34,6 +34,7 @@ struct Qp {
   bool void_ = false, swallow = false;
   bool refused = false;
   bool maybe_open = false;
+  bool drained = false;                          // ERR: a flush told so
   std::uint64_t established = 0;   // COMM_EST events
 };
 
@@ -115,7 +116,7 @@ class Bench {
     retired_ignored += q.rx.duplicate_reads_lost;
     q.rx = RxModel(c, psn);
     q.tx = TxModel(c);
-    q.void_ = q.swallow = q.refused = q.maybe_open = false;
+    q.void_ = q.swallow = q.refused = q.maybe_open = q.drained = false;
     q.established = 0;
     if (c.srq < 0) setup_ring(q.own);
     ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 0,
@@ -188,6 +189,9 @@ class Bench {
     const unsigned long lost = ignored - expected_ignored();
     for (auto& [number, q] : qps) {
       if (q.state == rp::QPS_RESET) continue;
+      if (q.state == rp::QPS_ERR && !q.drained) {
+        fail("QP " + std::to_string(number) + ": in ERR, and nothing tells that it is drained");
+      }
       if (q.state == rp::QPS_ERR && !q.tx.closed()) continue;
       if (const std::string text = q.tx.missing(lost == 0); !text.empty()) {
         fail("QP " + std::to_string(number) + ": " + text);
@@ -387,7 +391,8 @@ class Bench {
   void flush_item(const rp::rx_item_t& got) {
     Qp& q = qps.at(got.qp);
     if (q.state != rp::QPS_ERR && q.state != rp::QPS_RESET) fail("flush outside of ERR");
-    if (q.maybe_open) {
+    const bool found = got.end_info.receive_in_use;
+    if (found && q.maybe_open) {
       // the message was open after all: its dead receive came first and told nothing
       const auto& posted = q.own.queue.posted;
       if (got.end_info.completion_valid) {
@@ -397,14 +402,17 @@ class Bench {
         q.maybe_open = false;
       }
     }
-    if (q.rx.message != RxModel::send && (q.config.srq >= 0 || q.own.queue.posted.empty())) {
+    if (found && q.rx.message != RxModel::send
+        && (q.config.srq >= 0 || q.own.queue.posted.empty())) {
       fail("flush of nothing");
     }
-    const auto want = q.rx.flush(got.colour, q.own.queue);
+    const auto want = q.rx.flush(got.colour, q.own.queue, found);
     if (!(defined_part(got) == defined_part(want))) {
       fail("flush\n  expected " + defined_part(want).to_string() + "\n  got      " +
            defined_part(got).to_string());
     }
+    q.drained = true;
+    if (!found) return;
     ++count_flushes;
     if (got.end_info.completion_valid) tell(q, got.end_info.completion);
   }

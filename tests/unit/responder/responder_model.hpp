@@ -185,8 +185,8 @@ class RxModel {
     return execute(packet, op, item, queue);
   }
 
-  /// Item of a flush; `from_queue` is the QP's own RQ.
-  rp::rx_item_t flush(bool colour, ReceiveQueue& from_queue) {
+  /// Item of a flush, with or without a receive; `from_queue` is the QP's own RQ.
+  rp::rx_item_t flush(bool colour, ReceiveQueue& from_queue, bool found = true) {
     rp::rx_item_t item{};
     item.colour = colour;
     item.no_frame = true;
@@ -194,6 +194,10 @@ class RxModel {
     item.qp = static_cast<decltype(item.qp)>(config.qp);
     item.pd = static_cast<decltype(item.pd)>(config.pd);
     item.end_info.drop = true;
+    item.end_info.ack_event_valid = true;
+    item.end_info.ack_event.kind = rp::ACK_EVENT_DRAINED;
+    item.end_info.receive_in_use = found;
+    if (!found) return item;
     Wqe flushed;
     bool tell = true;
     if (message == send) {
@@ -450,11 +454,13 @@ class RxModel {
 inline rp::rx_item_t defined_part(rp::rx_item_t item) {
   auto& e = item.end_info;
   if (!e.respond_valid) e.respond = {};
+  if (!e.ack_event_valid) e.ack_event = {};
   e.respond.entry &= 0xff;
   if (e.respond.kind == rp::RESPOND_READ) e.respond.syndrome = 0;
   if (e.drop) e.nak_msn = 0;
   if (!e.completion_valid) {
-    const std::uint32_t cookie = e.receive_in_use ? e.completion.wqe_index_or_cookie : 0;
+    const std::uint32_t cookie =
+        e.receive_in_use && !item.no_frame ? e.completion.wqe_index_or_cookie : 0;
     e.completion = {};
     e.completion.wqe_index_or_cookie = cookie;
   }

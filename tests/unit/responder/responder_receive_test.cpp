@@ -282,6 +282,20 @@ TEST_CASE("random messages of several QPs, with faults") {
   }
 }
 
+TEST_CASE("flush of nothing: no completion, but it tells that the QP is drained") {
+  Bench b(1);
+  RxModel m(config(0), 0);
+  ReceiveQueue queue;
+  rs::action_t a{};
+  a.kind = rs::ACTION_FLUSH;
+  a.qp = static_cast<decltype(a.qp)>(m.config.qp);
+  a.cq = static_cast<decltype(a.cq)>(m.config.cq);
+  a.qpn = m.config.qpn;
+  b.expected.push_back(m.flush(false, queue, false));
+  b.actions.push(a);
+  b.settle();
+}
+
 TEST_CASE("flush of a receive in its slot") {
   Bench b(1);
   RxModel m(config(0), 0);
