@@ -109,6 +109,9 @@ class RegionPool {
   static constexpr unsigned WORDS = places.first[ORDERS] == 0 ? 1 : places.first[ORDERS];
 
  public:
+  /// What all owners together can have at most: who got a largest region leaves his own unused.
+  static constexpr unsigned MOST_TOGETHER =
+      GRANTED + ((OWNERS - (GRANTED >> MAX_LOG2)) << STATIC_LOG2);
   static constexpr unsigned LARGEST_LOG2 = GRANTED == 0 ? STATIC_LOG2 : MAX_LOG2;
 
   /// For a pool that is all zero: everything is free.

@@ -40,7 +40,7 @@ Outcome query_device(Call& call) {
   q.set<Q::max_srqs>(limit(f, KIND_SRQ, SRQS));
   q.set<Q::max_mrs>(limit(f, KIND_MR, MRS - 1));     // entry 0 stays unused: key 0 is no key
   q.set<Q::max_pds>(limit(f, KIND_PD, PDS));
-  q.set<Q::max_total_responder_depth>(1u << REPLAY_BITS);
+  q.set<Q::max_total_responder_depth>(ReplayPool::MOST_TOGETHER);
   q.set<Q::max_in_flight>(1u << InflightPool::LARGEST_LOG2);
   return write_output(call, out, Q::BYTES);
 }

@@ -539,6 +539,8 @@ TEST_CASE("pools: contracts are kept or refused, extras shrink") {
   REQUIRE(reads_out);
   REQUIRE(replays_out);
   REQUIRE(last_inflight == 3);
+  // what QUERY_DEVICE promises; the first queue pair still has its own two
+  REQUIRE(replays.size() + 2 == fw::ReplayPool::MOST_TOGETHER);
   rig.refused<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq), AdminStatus::NO_RESOURCES);
   for (const auto qp : qps) rig.make<admin::DestroyQp>(1, qp);
   REQUIRE(fw::state.inflight.units_free() == (1u << fw::INFLIGHT_BITS) - 8 * fw::QPS);
