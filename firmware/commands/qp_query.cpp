@@ -91,10 +91,13 @@ Outcome query_qp(Call& call) {
   a.set<A::dest_qpn>(path.get<hwif::CtxQpPath::dest_qpn>());
   a.set<A::sq_psn>(dynamic.get<D::next_psn>());
   a.set<A::rq_psn>(rq_dynamic.get<Y::next_psn>());
-  // all but the path, which is the rest of the attributes
+  // all but the path: what is before it, and what is reserved behind it
   constexpr unsigned WORD_BITS = 8 * sizeof(A::Word);
+  constexpr unsigned PATH_END = A::path::AT + 8 * V::BYTES;
+  static_assert(PATH_END % WORD_BITS == 0);
   A& attributes = part<Q::attributes>(q);
   copy_words(attributes, a, 0, A::path::AT / WORD_BITS);
+  copy_words(attributes, a, PATH_END / WORD_BITS, (8 * A::BYTES - PATH_END) / WORD_BITS);
   copy_words(part<A::path>(attributes), path_of(path));
 
   creation.set<C::sq_ring_address>(sq.get<B::ring_page>() * RING_ALIGNMENT);
