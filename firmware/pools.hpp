@@ -83,7 +83,9 @@ struct Region {
 /// A pool of units that is cut into regions of a power of two (buddy allocation). The first
 /// OWNERS * 2^STATIC_LOG2 units belong to owners by their number, so that no owner can be left
 /// without; the rest is granted in regions of MIN_LOG2 … MAX_LOG2.
-template <unsigned UNITS, unsigned OWNERS, unsigned STATIC_LOG2, unsigned MAX_LOG2>
+/// KEEPS_HALF: half of what is granted is kept for needs, whoever wants more before.
+template <unsigned UNITS, unsigned OWNERS, unsigned STATIC_LOG2, unsigned MAX_LOG2,
+          bool KEEPS_HALF = false>
 class RegionPool {
   static constexpr unsigned MIN_LOG2 = STATIC_LOG2 + 1;
   static constexpr unsigned START = OWNERS << STATIC_LOG2;
@@ -134,12 +136,15 @@ class RegionPool {
   /// A region of at least 2^need_log2 units for this owner and, if the pool is not short, up to
   /// 2^want_log2. Beyond his need nobody gets more than an eighth of what is free, nor more than
   /// 1/(12 + 2.5 n) of the pool if n have got some before: the first is fast, and the 64th still gets
-  /// a usable part. `ok` tells whether the need could be met; if not, nothing was taken.
+  /// a usable part. With KEEPS_HALF it is 1/(12 + 6 n), so that the first 63 share half of the pool, and
+  /// the other half stays. `ok` tells whether the need could be met; if not, nothing was taken.
   Region grant(unsigned owner, unsigned need_log2, unsigned want_log2, bool& ok) {
     ok = true;
     if (want_log2 > MAX_LOG2) want_log2 = MAX_LOG2;
     while (want_log2 > STATIC_LOG2 && want_log2 > need_log2 &&
-           ((8u << want_log2) > units_free_ || ((24 + 5 * grants_) << want_log2) > 2 * GRANTED)) {
+           ((8u << want_log2) > units_free_ ||
+            (KEEPS_HALF && GRANTED / 2 + (1u << want_log2) > units_free_) ||
+            ((24 + (KEEPS_HALF ? 12 : 5) * grants_) << want_log2) > 2 * GRANTED)) {
       --want_log2;
     }
     if (want_log2 < need_log2) want_log2 = need_log2;

@@ -578,6 +578,49 @@ TEST_CASE("pools: entries that need more slots than a queue owns") {
   rig.make<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq));
 }
 
+TEST_CASE("pools: prefetch of some does not take the slots that entries of others need") {
+  Rig rig;
+  const Objects o = Objects::make(rig, 1);
+  const Objects other = Objects::make(rig, 2);
+  rig.make<admin::DestroyQp>(1, o.qp);
+  rig.make<admin::DestroyQp>(2, other.qp);
+  using P = hwif::CreateQpParams;
+  using W = hwif::CtxRq;
+  constexpr unsigned GRANTED = (1u << fw::SLOT_BITS) - 2 * (fw::QPS + fw::SRQS);
+  P deep = Rig::qp_params(o.cq, o.cq);
+  deep.set<P::rq_ring_log2>(9);
+  unsigned extras = 0;
+  unsigned last = 32;
+  const unsigned many = fw::QPS / 4;
+  for (unsigned k = 0; k < many; ++k) {
+    const auto qp = rig.make<admin::CreateQp>(1, o.pd, deep);
+    const unsigned log2 = row_of<W>(rig, CtxColumn::RQ, qp).get<W::slot_log2>();
+    REQUIRE(log2 <= last);   // each has less than those before, two entries at least
+    REQUIRE(log2 >= 1);
+    last = log2;
+    if (log2 > 1) extras += 1u << log2;
+    if (k == 0) REQUIRE(log2 == (fw::IS_WIDE ? 7 : 3));
+  }
+  REQUIRE(last == 1);
+  REQUIRE(extras <= GRANTED / 2);
+  REQUIRE(extras >= (fw::IS_WIDE ? GRANTED / 3 : 16));
+  // 15 SGEs: 256 bytes, eight slots for two entries; as deep as may be, they get no more than that
+  P wide = Rig::qp_params(other.cq, other.cq);
+  wide.set<P::rq_stride_code>(3);
+  wide.set<P::rq_ring_log2>(9);
+  unsigned made = 0;
+  while (made < fw::QPS) {
+    const Answer answer = rig.run<admin::CreateQp>(2, other.pd, wide);
+    if (!answer.ok()) {
+      REQUIRE(answer.status == AdminStatus::NO_RESOURCES);
+      break;
+    }
+    REQUIRE(row_of<W>(rig, CtxColumn::RQ, answer.object).get<W::slot_log2>() == 3);
+    ++made;
+  }
+  REQUIRE(made >= GRANTED / 2 / 8);
+}
+
 TEST_CASE("QUERY_QP reads back what was set, and progress") {
   Rig rig;
   const Objects o = Objects::make(rig, 6);
