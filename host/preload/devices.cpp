@@ -6,6 +6,7 @@
 
 #include <roci/log.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,8 @@ void context_mark(ibv_context*) {}
 struct Known {
   std::mutex mutex;
   std::map<std::string, DeviceEntry*> by_socket;
+  // Also those that have a successor.
+  std::vector<DeviceEntry*> all;
 };
 
 Known& known() {
@@ -33,6 +36,19 @@ Known& known() {
 const char* variable(const char* name) {
   const char* value = getenv(name);
   return value != nullptr ? value : "";
+}
+
+// Whether programs would see the same of both.
+bool looks_like(const NicInfo& a, const NicInfo& b) {
+  const auto same_gid = [](const PublishedGid& x, const PublishedGid& y) {
+    return x.index == y.index && x.gid == y.gid && x.type == y.type;
+  };
+  return a.name == b.name && a.number == b.number && a.socket == b.socket &&
+         a.node_guid == b.node_guid && a.mac == b.mac && a.link_up == b.link_up &&
+         a.speed_mbps == b.speed_mbps && a.active_mtu == b.active_mtu &&
+         a.hwif_hash == b.hwif_hash && a.gid_table_length == b.gid_table_length &&
+         std::equal(a.gids.begin(), a.gids.end(), b.gids.begin(), b.gids.end(), same_gid) &&
+         a.pkeys == b.pkeys;
 }
 
 DeviceEntry* make_entry(const NicInfo& nic) {
@@ -66,10 +82,10 @@ std::vector<DeviceEntry*> our_devices() {
   const std::lock_guard lock(k.mutex);
   for (const NicInfo& nic : nics) {
     DeviceEntry*& entry = k.by_socket[nic.socket];
-    if (entry == nullptr) {
+    // Whoever has an entry reads it without a lock: it never changes, a NIC that does gets another.
+    if (entry == nullptr || !looks_like(entry->nic, nic)) {
       entry = make_entry(nic);
-    } else {
-      entry->nic = nic;
+      k.all.push_back(entry);
     }
     entries.push_back(entry);
   }

@@ -13,11 +13,12 @@
 
 namespace roci::preload {
 
-/// One of our NICs as programs see it. Lives for ever: programs keep pointers.
+/// One of our NICs as programs see it. Lives for ever, and never changes: programs keep pointers.
 struct DeviceEntry {
   ibv_device device;
   /// Where newer libraries look for fields of their own; zero.
   char tail[1024];
+  /// As it was when it was found (functions_free is of that time).
   NicInfo nic;
   /// Number in the name of the (pretended) character device.
   unsigned uverbs;
