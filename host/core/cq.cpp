@@ -152,6 +152,10 @@ void Cq::deliver_completion_event() {
   if (channel_ != nullptr) channel_->push(*this);
 }
 
+void Cq::deliver_lost_event() {
+  if (armed_.load()) deliver_completion_event();
+}
+
 void Cq::device_died() noexcept {
   lock_.lock();
   dead_ = true;

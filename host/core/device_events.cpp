@@ -28,6 +28,8 @@ using hwif::EqeType;
 constexpr unsigned EQ_VECTOR = 1;
 // Asynchronous events of QPs, port and function beside one completion event per CQ.
 constexpr unsigned SPARE_EVENTS = 256;
+// Interrupts in a row without an entry that prove a hole in the ring; one or two may just be late.
+constexpr unsigned EMPTY_INTERRUPTS = 16;
 
 bool is_qp_event(EqeType type) {
   switch (type) {
@@ -65,7 +67,7 @@ void Device::start_events() {
       csr::InterruptVector::ADDRESS + EQ_VECTOR * csr::InterruptVector::STRIDE,
       unmasked.to_word());
   transport_->on_loss([this] { die(EqeType::DEVICE_FATAL); });
-  drain_events();  // arms
+  poll_events();  // arms
   if (!transport_->runs_by_itself()) return;
   // Signals are the program's: none may run its handlers here.
   sigset_t all;
@@ -78,7 +80,7 @@ void Device::start_events() {
         auto& device = *static_cast<Device*>(self);
         while (!device.stopping_.load(std::memory_order_acquire) && !device.dead()) {
           constexpr std::chrono::milliseconds LONG{60000};
-          if (device.transport_->wait(EQ_VECTOR, LONG)) device.drain_events();
+          device.wait_events(LONG);
         }
         return nullptr;
       },
@@ -97,16 +99,31 @@ void Device::stop_events() noexcept {
   thread_runs_ = false;
 }
 
-void Device::poll_events() { drain_events(); }
+void Device::poll_events() {
+  const std::lock_guard lock(eq_mutex_);
+  if (drain_events()) eq_empty_interrupts_ = 0;
+}
 
 bool Device::wait_events(std::chrono::milliseconds timeout) {
   if (!transport_->wait(EQ_VECTOR, timeout)) return false;
-  drain_events();
+  const std::lock_guard lock(eq_mutex_);
+  eq_empty_interrupts_ = drain_events() ? 0 : eq_empty_interrupts_ + 1;
+  if (eq_empty_interrupts_ == EMPTY_INTERRUPTS) skip_hole();
   return true;
 }
 
-void Device::drain_events() {
-  const std::lock_guard lock(eq_mutex_);
+// An event whose write failed on the bus leaves a hole: nothing is there, and the device, which has
+// passed it, answers every arm at it with an interrupt at once. What it said is lost.
+void Device::skip_hole() {
+  eq_empty_interrupts_ = 0;
+  ++eq_consumed_;
+  log(LogLevel::WARN, "an event could not be written (bus error)");
+  dispatch_lost();
+  drain_events();
+}
+
+bool Device::drain_events() {
+  bool any = false;
   const uint32_t mask = (1u << eq_log2_) - 1;
   const uint32_t quarter = (mask + 1) / 4;
   uint32_t rung = eq_consumed_;
@@ -124,10 +141,20 @@ void Device::drain_events() {
     if ((load_phase_byte(entry + sizeof(Eqe) - 1) >> 7) != phase) break;
     const auto eqe = Eqe::load_from(entry);
     ++eq_consumed_;
+    any = true;
     dispatch(eqe);
     if (eq_consumed_ - rung >= quarter) ring();
   }
   if (!dead()) ring();
+  return any;
+}
+
+void Device::dispatch_lost() {
+  log(LogLevel::WARN, "events were lost: every armed completion queue gets one");
+  const std::lock_guard lock(objects_mutex_);
+  for (Cq* cq : cqs_) {
+    if (cq != nullptr) cq->deliver_lost_event();
+  }
 }
 
 void Device::dispatch(const Eqe& eqe) {
@@ -140,6 +167,10 @@ void Device::dispatch(const Eqe& eqe) {
   if (type == EqeType::DEVICE_FATAL || type == EqeType::FUNCTION_ERROR) {
     log(LogLevel::WARN, "the device failed: %s", to_string(type));
     die(EqeType::DEVICE_FATAL);
+    return;
+  }
+  if (type == EqeType::EQ_OVERRUN) {
+    dispatch_lost();
     return;
   }
   const std::lock_guard lock(objects_mutex_);
@@ -158,11 +189,6 @@ void Device::dispatch(const Eqe& eqe) {
     Qp* qp = find_qp(object);
     if (qp == nullptr || qp->number() != object) return;
     qp->context().push_event({type, nullptr, qp});
-  } else if (type == EqeType::EQ_OVERRUN) {
-    log(LogLevel::WARN, "events were lost: every armed completion queue gets one");
-    for (Cq* cq : cqs_) {
-      if (cq != nullptr) cq->deliver_completion_event();
-    }
   } else if (type == EqeType::DOORBELL_ERROR) {
     log(LogLevel::WARN, "the device ignored a doorbell of this process");
   } else if (type != EqeType::NONE) {

@@ -263,6 +263,36 @@ TEST_CASE("arming ahead of polling gives nothing away: an overfilled queue loses
   }
 }
 
+TEST_CASE("events whose write failed: who waits is woken, later events come") {
+  for (const unsigned lost : {1u, 3u}) {
+    Loop loop;
+    Cq other(loop.host.context, {16, loop.own_channel.get(), false});  // not armed
+    CompChannel* channel = loop.own_channel.get();
+    for (unsigned round = 0; round < 3; ++round) {
+      INFO("lost " << lost << ", round " << round);
+      loop.nic.fail_events(lost);
+      for (unsigned n = 1; n < lost; ++n) loop.nic.raise(1, hwif::EqeType::COMM_EST, 0);
+      loop.cq->arm(false);
+      loop.complete(1);
+      for (unsigned n = 0; n < 100 && !readable(channel->fd()); ++n) {
+        loop.host.device->wait_events(std::chrono::milliseconds(1));
+      }
+      REQUIRE(readable(channel->fd()));
+      REQUIRE(channel->get() == loop.cq.get());
+      REQUIRE(loop.drain().size() == 1);
+      for (unsigned n = 0; n < 100; ++n) loop.host.device->wait_events(std::chrono::milliseconds(1));
+      REQUIRE_FALSE(readable(channel->fd()));  // once, and `other` wants none
+      loop.cq->arm(false);
+      loop.complete(1);
+      loop.host.device->wait_events(std::chrono::milliseconds(1));
+      REQUIRE(readable(channel->fd()));
+      REQUIRE(channel->get() == loop.cq.get());
+      loop.drain();
+    }
+    CHECK(loop.nic.violations() == std::vector<std::string>{});
+  }
+}
+
 TEST_CASE("removal of a queue pair's completions leaves the others in order") {
   Random random;
   for (int round = 0; round < 200; ++round) {

@@ -329,21 +329,110 @@ void page_tables(Bench& bench) {
   bench.bystander();
 }
 
-// The admin queue: its command cannot be read. The call fails and says why, the function is lost; a
-// reset brings it back, as closing and opening the device does.
+// Address of the first write of a NIC while `act` runs for which `fits`.
+template <class Act, class Fits>
+uint64_t first_write(Bench& bench, unsigned nic, Act act, Fits fits) {
+  std::optional<uint64_t> addr;
+  bench.memory(nic).set_observer([&](const sim::MemoryAccess& access) {
+    if (access.write && !addr && fits(access)) addr = access.addr;
+  });
+  act();
+  bench.memory(nic).set_observer({});
+  REQUIRE(addr);
+  return *addr;
+}
+
+// Events: one that cannot be written wakes who waits all the same, and the next ones come.
+void events(Bench& bench) {
+  Host host(make_inproc_transport(bench.pair.world.nic(0)));
+  CompChannel channel(host.context);
+  Cq cq(host.context, {64, &channel, false});
+  Qp qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false});
+  connect(qp, qp.number(), path_to(bench.pair.world.nic(0)));
+  const auto readable = [&] {
+    pollfd fd{channel.fd(), POLLIN, 0};
+    return ::poll(&fd, 1, 0) == 1;
+  };
+  const auto complete = [&] {
+    cq.arm(false);
+    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, nullptr, 0, 1);
+    REQUIRE(post(qp, wr) == 0);
+    for (unsigned n = 0; n < 300 && !readable(); ++n) {
+      host.device->wait_events(std::chrono::milliseconds(1));
+    }
+    REQUIRE(readable());
+    REQUIRE(channel.get() == &cq);
+    REQUIRE(wait_wc(cq).status == IBV_WC_SUCCESS);
+  };
+  const uint64_t ring = first_write(bench, 0, complete, [](const sim::MemoryAccess& access) {
+                          return access.data.size() == hwif::Eqe::BYTES;
+                        }) & ~uint64_t{4095};
+  const auto errors = static_cast<unsigned>(hwif::Counter::DMA_WRITE_ERROR);
+  for (unsigned round = 0; round < 3; ++round) {
+    INFO("round " << round);
+    const uint64_t before = host.device->query_counters(errors, 1).at(0);
+    bench.memory(0).add_error_range(ring, 4096, false, true);
+    complete();
+    bench.bystander();
+    bench.memory(0).clear_error_ranges();
+    CHECK(host.device->query_counters(errors, 1).at(0) == before + 1);
+    complete();
+  }
+  CHECK_FALSE(readable());
+}
+
+// The admin queue. A command or a completion that the bus does not carry: the call fails and says
+// why, the function is lost; a reset brings it back, as closing and opening the device does. A buffer
+// of a command: only the command fails.
 void admin_queue(Bench& bench) {
-  {
+  for (const bool write : {false, true}) {
+    INFO((write ? "completion" : "command"));
     Host host(make_inproc_transport(bench.pair.world.nic(0)));
-    const uint64_t ring = first_read(bench, 0, [&] { Pd pd(host.context); }) & ~uint64_t{4095};
-    bench.memory(0).add_error_range(ring, 4096, true, false);
+    const auto act = [&] { Pd pd(host.context); };
+    const uint64_t ring =
+        write ? first_write(bench, 0, act, [](const sim::MemoryAccess&) { return true; })
+              : first_read(bench, 0, act);
+    bench.memory(0).add_error_range(ring & ~uint64_t{4095}, 4096, !write, write);
     std::string text;
     CHECK(error_of([&] { Pd pd(host.context); }, &text) == EIO);
-    CHECK(text.find("READ_BUS") != std::string::npos);
+    CHECK(text.find(write ? "WRITE_BUS" : "READ_BUS") != std::string::npos);
     bench.bystander();
     bench.memory(0).clear_error_ranges();
   }
-  Host host(make_inproc_transport(bench.pair.world.nic(0)));
-  Pd pd(host.context);
+  {
+    INFO("buffers");
+    Host host(make_inproc_transport(bench.pair.world.nic(0)));
+    Cq cq(host.context, {16, nullptr, false});
+    Qp qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false});
+    // the last read of a command with an input is that input's, the first write of one with an
+    // output that output's
+    const unsigned function = host.device->limits().function_number;
+    uint64_t input = 0;
+    bench.memory(0).set_observer([&](const sim::MemoryAccess& access) {
+      if (!access.write && access.function == function) input = access.addr;
+    });
+    ibv_qp_attr attr = attributes(IBV_QPS_INIT, 0, path_to(bench.pair.world.nic(1)));
+    qp.modify(attr, TO_INIT);
+    bench.memory(0).set_observer({});
+    REQUIRE(input != 0);
+    const uint64_t output =
+        first_write(bench, 0, [&] { (void)host.device->query_counters(0, 4); },
+                    [](const sim::MemoryAccess&) { return true; });
+    std::string text;
+    bench.memory(0).add_error_range(input & ~uint64_t{511}, 512, true, false);
+    CHECK(error_of([&] { qp.modify(attr, TO_INIT); }, &text) == EFAULT);
+    CHECK(text.find("INPUT_ADDRESS") != std::string::npos);
+    bench.bystander();
+    bench.memory(0).clear_error_ranges();
+    bench.memory(0).add_error_range(output, 8, false, true);
+    CHECK(error_of([&] { (void)host.device->query_counters(0, 4); }, &text) == EFAULT);
+    CHECK(text.find("OUTPUT_ADDRESS") != std::string::npos);
+    bench.bystander();
+    bench.memory(0).clear_error_ranges();
+    // neither left a trace
+    CHECK(host.device->query_counters(0, 4).size() == 4);
+    qp.modify(attr, TO_INIT);
+  }
   bench.bystander();
 }
 
@@ -353,6 +442,7 @@ void all_of_them(sim::ChipConfig chip) {
   read_payload(bench);
   rings(bench);
   page_tables(bench);
+  events(bench);
   admin_queue(bench);
 }
 

@@ -72,6 +72,8 @@ class Cq {
 
   // For events.
   void deliver_completion_event();
+  /// As that, if one is wanted: which events were lost is not known.
+  void deliver_lost_event();
   void count_completion_event() noexcept { completion_events_.fetch_add(1); }
   /// A program takes an event of this queue: it will poll what is there now.
   void take_event() noexcept;

@@ -153,7 +153,10 @@ class Device {
   void create_eq();
   void start_events();
   void stop_events() noexcept;
-  void drain_events();
+  // With eq_mutex_ held. @return whether there were any
+  bool drain_events();
+  void skip_hole();
+  void dispatch_lost();
   void dispatch(const hwif::Eqe& eqe);
   void die(hwif::EqeType type) noexcept;
 
@@ -186,6 +189,7 @@ class Device {
   unsigned eq_log2_ = 0;
   uint32_t eqn_ = 0;
   uint32_t eq_consumed_ = 0;
+  unsigned eq_empty_interrupts_ = 0;  // in a row
   // No std::thread: after fork its owner must be able to forget it.
   pthread_t thread_{};
   bool thread_runs_ = false;

@@ -104,6 +104,8 @@ class FakeNic : public InprocNic {
   void set_gid(unsigned index, const hwif::GidEntry& entry);
   /// Raises an event of the function.
   void raise(unsigned function, hwif::EqeType type, uint32_t object = 0);
+  /// The next `count` writes of events fail on the bus.
+  void fail_events(unsigned count) { failing_events_ = count; }
   /// Puts a QP into ERR as a fault inside the device would.
   void break_qp(uint32_t qpn, hwif::VendorStatus cause);
   /// No transfer is carried out while this is set.
@@ -325,6 +327,7 @@ class FakeNic : public InprocNic {
   std::vector<std::string> violations_;
   uint64_t page_table_reads_ = 0;
   bool frozen_ = false;
+  unsigned failing_events_ = 0;
 };
 
 }  // namespace roci::test
