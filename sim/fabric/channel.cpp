@@ -13,7 +13,6 @@ namespace {
 // A rule may look at so much of a frame before it decides: all headers of the longest opcode.
 constexpr size_t kHeadBytes = 128;
 
-constexpr size_t kMaxFrame = 64 * 1024;  // a sender that never ends a frame is broken
 
 // Kinds of draws, one stream each.
 enum Kind : uint64_t {

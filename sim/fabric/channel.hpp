@@ -7,6 +7,7 @@
 // ticks, so everything is an integer and averages are exact.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,9 @@ struct Impairments {
   double delay = 0;    ///< comes 1 … max_delay_cycles later, order kept
   uint32_t max_delay_cycles = 250;
 };
+
+/// Bytes of the longest frame a channel takes: a sender that never ends a frame is broken.
+inline constexpr size_t kMaxFrame = 64 * 1024;
 
 /// What the link does if its sender leaves a gap inside a frame that the wire cannot bridge.
 enum class Underrun : uint8_t {

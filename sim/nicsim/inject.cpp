@@ -45,13 +45,18 @@ constexpr std::array<Cause, 13> kCauses{{
 // Long after the last beat of the longest frame; a frame that left no trace until then leaves none.
 constexpr uint64_t kQuantum = 512;
 constexpr unsigned kMostQuanta = 64;
+constexpr uint64_t kSettle = 64;
 
-// Where a frame wants to go, as far as it is long enough to say.
+constexpr uint16_t kRoce = 0x8915;
+constexpr uint16_t kNoVlan = 0xfff;  // IEEE 802.1Q: reserved
+
+// Where a frame wants to go, as far as it is long enough to say and a port can be there: of a frame
+// that is no RoCE only the MAC. What is left out stays as it is, and the NIC says what it drops for.
 struct Destination {
   uint64_t mac = 0;
+  bool roce = false;
   std::optional<std::array<uint8_t, 16>> gid;
   std::optional<uint16_t> vlan;
-  bool operator==(const Destination&) const = default;
 };
 
 Destination destination_of(const std::vector<uint8_t>& frame) {
@@ -60,13 +65,17 @@ Destination destination_of(const std::vector<uint8_t>& frame) {
   for (size_t i = 0; i < 6 && i < frame.size(); ++i) {
     out.mac |= uint64_t{frame[i]} << (40 - 8 * i);
   }
+  const auto u16 = [&](size_t at) { return static_cast<uint16_t>(frame[at] << 8 | frame[at + 1]); };
   size_t grh = ethertype + 2;
-  if (frame.size() >= grh + 4 && frame[ethertype] == 0x81 && frame[ethertype + 1] == 0x00) {
-    out.vlan = static_cast<uint16_t>((frame[grh] << 8 | frame[grh + 1]) & 0xfff);
+  if (frame.size() >= grh + 4 && u16(ethertype) == 0x8100) {
+    out.vlan = static_cast<uint16_t>(u16(grh) & 0xfff);
     grh += 4;
   }
-  if (frame.size() >= grh + dgid_in_grh + 16) {
-    std::memcpy(out.gid.emplace().data(), frame.data() + grh + dgid_in_grh, 16);
+  out.roce = frame.size() >= grh && u16(grh - 2) == kRoce && out.vlan != kNoVlan;
+  if (out.roce && frame.size() >= grh + dgid_in_grh + 16) {
+    std::array<uint8_t, 16> gid{};
+    std::memcpy(gid.data(), frame.data() + grh + dgid_in_grh, gid.size());
+    if (can_be_of_port(gid)) out.gid = gid;
   }
   return out;
 }
@@ -75,11 +84,15 @@ class Checker {
  public:
   explicit Checker(const Options& options) : options_(options), world_(config(options)), manager_(nic()) {
     if (options.mac) manager_.set_mac(*options.mac);
-    if (options.gid) manager_.set_gid(0, *options.gid);
+    if (options.gid) gid_ = *options.gid;
+    manager_.set_gid(0, gid_);
   }
 
   FrameFate check(const CapturedFrame& frame) {
     if (frame.bytes.empty()) return {false, "", "no bytes"};
+    if (frame.bytes.size() > kMaxFrame) {
+      return {false, "rx_drop_oversize", "longer than 64 KB, which no Ethernet carries"};
+    }
     const std::lock_guard lock(world_.mutex());
     follow(destination_of(frame.bytes));
     const uint64_t good = read_counter(nic(), Counter::RX_ROCE_PACKETS);
@@ -89,6 +102,7 @@ class Checker {
     for (unsigned quantum = 0; quantum < kMostQuanta; ++quantum) {
       world_.run(kQuantum);
       if (world_.fabric().busy()) continue;
+      world_.run(kSettle);  // a packet counts as received when all of it is, after it was judged
       if (read_counter(nic(), Counter::RX_ROCE_PACKETS) != good) return {true, "", ""};
       for (size_t i = 0; i < kCauses.size(); ++i) {
         if (read_counter(nic(), kCauses[i].counter) != before[i]) {
@@ -114,19 +128,23 @@ class Checker {
 
   // Makes the frame's own addresses those of the port, where no filter is asked for.
   void follow(const Destination& to) {
-    if (!options_.mac && to.mac != now_.mac) manager_.set_mac(to.mac);
-    const bool moved = to.gid && (to.gid != now_.gid || to.vlan != now_.vlan);
-    if (!options_.gid && moved) manager_.set_gid(0, *to.gid, to.vlan);
-    if (options_.gid && to.vlan != now_.vlan) manager_.set_gid(0, *options_.gid, to.vlan);
-    now_.mac = to.mac;
-    now_.vlan = to.vlan;
-    if (to.gid) now_.gid = to.gid;
+    if (!options_.mac && to.mac != mac_) manager_.set_mac(to.mac);
+    mac_ = to.mac;
+    if (!to.roce) return;
+    const auto gid = options_.gid ? *options_.gid : to.gid.value_or(gid_);
+    if (gid == gid_ && to.vlan == vlan_) return;
+    manager_.set_gid(0, gid, to.vlan);
+    gid_ = gid;
+    vlan_ = to.vlan;
   }
 
   const Options& options_;
   World world_;
   PortManager manager_;
-  Destination now_;
+  // What the port has now; the GID is somebody's until a frame or an option says whose.
+  uint64_t mac_ = 0;
+  std::array<uint8_t, 16> gid_{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  std::optional<uint16_t> vlan_;
 };
 
 }  // namespace

@@ -74,6 +74,9 @@ std::array<uint8_t, 16> gid_address(const std::string& text) {
   if (inet_pton(AF_INET6, text.c_str(), gid.data()) != 1) {
     throw UsageError("--gid " + text + ": not an IPv6 address, such as fe80::ff:fe00:1");
   }
+  if (!can_be_of_port(gid)) {
+    throw UsageError("--gid " + text + ": zero and multicast are nobody's own GID");
+  }
   return gid;
 }
 
@@ -168,6 +171,11 @@ void check(const Options& o) {
 }
 
 }  // namespace
+
+bool can_be_of_port(const std::array<uint8_t, 16>& gid) {
+  const bool zero = std::all_of(gid.begin(), gid.end(), [](uint8_t byte) { return byte == 0; });
+  return !zero && gid[0] != 0xff;
+}
 
 uint32_t Options::cycles(double ns) const {
   return static_cast<uint32_t>(std::max(1.0, std::round(ns / ns_per_cycle())));

@@ -59,6 +59,9 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Whether a port can have this GID: it is neither zero nor multicast (IBTA 4.1.1).
+bool can_be_of_port(const std::array<uint8_t, 16>& gid);
+
 /// Reads the command line, without the name of the program itself.
 /// @throws UsageError
 Options parse_options(const std::vector<std::string>& words);

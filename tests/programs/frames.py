@@ -88,6 +88,8 @@ def vectors(nicsim):
     good = [bytes.fromhex(v["frame_hex"]) for v in file["vectors"]]
     bad = [bytes.fromhex(v["frame_hex"]) for v in file["negative"]]
     base = good[[v["id"] for v in file["vectors"]].index("V011")]
+    own = bytes.fromhex("fe8000000000000000000000000000ab")
+    all_nodes = bytes.fromhex("ff020000000000000000000000000001")
     extra = {
         "ethertype": (edited(base, at_12=0x08, at_13=0x00), "ethertype"),
         "next header": (edited(base, at_20=0x11), "nxthdr"),
@@ -95,6 +97,21 @@ def vectors(nicsim):
         "queue pair 0": (edited(base, at_59=0, at_60=0, at_61=0), "dest_qp"),
         "cut in the BTH": (base[:60], "paylen"),
         "cut in the GRH": (base[:40], "paylen"),
+        # what is in the captures of any network, and what no port can be
+        "IPv6 neighbour discovery": (bytes.fromhex("333300000001" "020000000009" "86dd" "60000000"
+                                                   "00203aff") + own + all_nodes + bytes(32),
+                                     "ethertype"),
+        "zeros": (bytes.fromhex("ffffffffffff" "020000000009" "0800") + bytes(100), "ethertype"),
+        "tagged IPv6": (base[:12] + bytes.fromhex("81000fff86dd") + bytes(24) + all_nodes,
+                        "ethertype"),
+        "to a multicast GID": (base[:38] + all_nodes + base[54:], "gid"),
+        "to GID 0": (base[:38] + bytes(16) + base[54:], "gid"),
+        "to a multicast GID in a VLAN": (base[:12] + bytes.fromhex("81000005") + base[12:38]
+                                         + all_nodes + base[54:], "gid"),
+        "VLAN 0xfff": (base[:12] + bytes.fromhex("81000fff") + base[12:], "vlan"),
+        "64 KB and more": (base + bytes(70000), "oversize"),
+        "much behind the packet": (base + bytes(16000), None),
+        "as the first": (base, None),
     }
     names = [v["id"] for v in file["vectors"] + file["negative"]] + list(extra)
     wanted = ([None] * len(good) + [COUNTERS[v["id"]] for v in file["negative"]]

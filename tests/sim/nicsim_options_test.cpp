@@ -136,6 +136,11 @@ TEST_CASE("what is wrong is named") {
     CHECK_FALSE(refusal({"inject", "--pcap", "a", "--report", "b", "--mac", bad}).empty());
   }
   CHECK_FALSE(refusal({"inject", "--pcap", "a", "--report", "b", "--gid", "10.0.0.1"}).empty());
+  for (const char* gid : {"::", "ff02::1", "ff0e::ffff:10.0.0.1"}) {
+    INFO(gid);
+    CHECK(refusal({"inject", "--pcap", "a", "--report", "b", "--gid", gid}).find("--gid") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("--help of each, also with a wrong rest") {
