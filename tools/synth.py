@@ -8,9 +8,10 @@
                                           one module of rtl/, any time, for its author
 
 wide   -> synth_xilinx -family xcup (UltraScale+), build/synth/wide.json:
-          {lut, ff, bram36, uram, lut_depth, blocks: {block: {lut, ff, bram36, uram}}, ...}
+          {lut, ff, bram36, uram, lut_depth, fits, blocks: {block: {lut, ff, bram36, uram}}, ...}
 narrow -> synth_ecp5, build/synth/narrow.json:
-          {lut4, ff, ebr, lut_depth, blocks: {block: {lut4, ff, ebr}}, ...}
+          {lut4, ff, ebr, lut_depth, fits, blocks: {block: {lut4, ff, ebr}}, ...}
+`fits` (whole chips only): within the limits below.
 
 How it counts: `lut` includes LUT RAM and shift registers by the LUTs they take; a RAMB18 is half a
 bram36; `lut4` counts an ECP5 carry cell as 2 and a 16x4 LUT RAM as 6. `lut_depth` is the depth of
@@ -22,7 +23,8 @@ synthesised in its own process, then the netlists are joined again, so that the 
 through several blocks. Netlists of blocks stay in build/synth/blocks under the hash of what went in:
 a change costs the blocks that it changes. A single module is flat.
 
-Fails (exit 1) on latches, undriven or doubly driven nets, combinational loops, unmapped cells.
+Fails (exit 1) on latches, undriven or doubly driven nets, combinational loops, unmapped cells, and,
+after the table, if a whole chip is over a limit.
 """
 import argparse
 import concurrent.futures
@@ -260,12 +262,24 @@ def synthesise(top, config, args):
     except lutdepth.Loop as loop:
         return 1, f"synth {top} ({config}): {loop}"
     result["lut_depth"] = depth
+    over = too_big(result, config) if top == "roci_top" else []
+    if top == "roci_top":
+        result["fits"] = not over
     result["blocks"] = blocks(stat, counts, top, config)
     result["deepest"] = [f"{p[0]} -> {p[-1]} ({d})" for d, p in paths]
     result["seconds"] = round(time.time() - start)
     target = pathlib.Path(f"{out}.json")
     target.write_text(json.dumps(result, indent=2) + "\n")
-    return 0, table(top, config, result, target)
+    text = table(top, config, result, target)
+    if over:
+        text += f"\nsynth {top} ({config}) failed: it does not fit: {', '.join(over)}"
+    return int(bool(over)), text
+
+
+def too_big(result, config):
+    """What of a whole chip is over its limit, as text; empty if it fits."""
+    return [f"{name} {result[name]:g} of {limit}" for name, limit in LIMITS[config].items()
+            if result[name] > limit]
 
 
 def blocks(stat, counts, top, config):
@@ -286,17 +300,16 @@ def blocks(stat, counts, top, config):
 
 
 def table(top, config, result, target):
-    columns = [c for c in result if c not in ("lut_depth", "blocks", "deepest", "seconds")]
+    columns = [c for c in result if c not in ("lut_depth", "fits", "blocks", "deepest", "seconds")]
     rows = [("block", *columns)]
     rows += [(n, *(f"{b[c]:g}" for c in columns)) for n, b in result["blocks"].items()]
     rows.append((f"{top} ({config})", *(f"{result[c]:g}" for c in columns)))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join([row[0].ljust(widths[0])] +
                        [c.rjust(w) for c, w in zip(row[1:], widths[1:])]) for row in rows]
-    if top == "roci_top" and config in LIMITS:
-        over = [f"{name} {result[name]:g} of {limit}" for name, limit in LIMITS[config].items()
-                if result[name] > limit]
-        lines.append(f"{DEVICE[config]}: {'too big: ' + ', '.join(over) if over else 'fits'}")
+    if "fits" in result:
+        limits = ", ".join(f"{name} ≤ {limit}" for name, limit in LIMITS[config].items())
+        lines.append(f"{DEVICE[config]} ({limits}): {'fits' if result['fits'] else 'too big'}")
     lines.append(f"LUT levels: {result['lut_depth']}; deepest ends:")
     lines += [f"  {path}" for path in result["deepest"]]
     lines.append(f"{result['seconds']} s, {target}")

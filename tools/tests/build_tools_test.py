@@ -193,6 +193,28 @@ class Synthesis(Tree):
     def test_an_unknown_parameter_is_refused(self):
         self.assert_finds("no parameter NOPE", "synth.py", "--module", "common_reg", "-G", "NOPE=1")
 
+    def test_a_chip_over_its_limit_fails_after_its_table(self):
+        self.write("rtl/roci_top.sv", MODULE.replace("common_reg", "roci_top").replace(
+            "always_ff @(posedge clk_i) q_o <= a_i ^ b_i;", "common_reg u_reg (.*);"))
+        tool = self.root / "tools/synth.py"
+        text = tool.read_text()
+        for limit, fits in ((8, True), (7, False)):
+            changed = text.replace('{"lut4": 83640, "ebr": 180}', f'{{"lut4": {limit}, "ebr": 0}}')
+            self.assertNotEqual(changed, text)
+            tool.write_text(changed)
+            status, output = self.run_tool("synth.py", "--config", "narrow")
+            result = json.loads((self.root / "build/synth/narrow.json").read_text())
+            self.assertEqual((status, result["fits"], result["lut4"]), (int(not fits), fits, 8),
+                             output)
+            self.assertIn("fits" if fits else "does not fit: lut4 8 of 7", output)
+
+    def test_limits_of_the_chips(self):
+        self.assertEqual(synth.too_big({"lut": 80000}, "wide"), [])
+        self.assertEqual(synth.too_big({"lut": 80001}, "wide"), ["lut 80001 of 80000"])
+        self.assertEqual(synth.too_big({"lut4": 83640, "ebr": 180}, "narrow"), [])
+        self.assertEqual(synth.too_big({"lut4": 83641, "ebr": 181}, "narrow"),
+                         ["lut4 83641 of 83640", "ebr 181 of 180"])
+
     def test_counting_rules(self):
         self.assertEqual(synth.count({"LUT6": 2, "RAM32M": 1, "RAMB18E2": 1, "FDRE": 3}, "wide"),
                          {"lut": 6, "ff": 3, "bram36": 0.5, "uram": 0, "dsp": 0, "carry": 0})
