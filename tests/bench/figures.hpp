@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace roci::bench {
 
@@ -27,6 +28,8 @@ struct Figure {
   std::optional<double> first_slice;
   /// What it has reached and --check does not let go again; nothing: not asserted.
   std::optional<double> held = std::nullopt;
+  /// It depends on the machine: shown, never asserted.
+  bool wall_time = false;
 };
 
 /// All figures in the order of the table.
@@ -56,10 +59,17 @@ void progress(const std::string& text);
 /// The value is at least as good as a target; no target is always reached.
 bool reaches(const Figure& figure, double value, const std::optional<double>& target);
 
-/// The table. @return whether all that have a first-slice target reach it
-bool print_table(std::ostream& out, const Results& results);
+/// The table.
+void print_table(std::ostream& out, const Results& results);
+/// Lines about the figures that are behind one of their targets; empty if there are none. Figures that
+/// were not measured or are wall time do not count.
+std::vector<std::string> behind(const Results& results,
+                                std::optional<double> Figure::*target);
 /// Flat key → number, and the objects `limits` and `ratios` under the same keys.
 void write_json(std::ostream& out, const Results& results);
+/// Takes over from what write_json() wrote earlier the figures that `results` does not have.
+/// @throws std::runtime_error if the text is something else
+void merge_json(const std::string& text, Results& results);
 
 /// Brings up the NICs of each configuration and measures what `options` wants, group by group.
 void measure_wide(const Options& options, Results& results);

@@ -19,6 +19,30 @@ constexpr const char* kUsage =
     "                 [--loopback-pairs N] [--max-bytes N] [--impair FACTOR] [--no-memory-noise]\n"
     "                 [--pcap FILE] [--quiet]\n";
 
+// Behind kUsage; defaults from SoakConfig.
+void help() {
+  const SoakConfig config;
+  std::printf(
+      "%s\n"
+      "SEND, WRITE and READ of random sizes and alignments between two RTL NICs over a bad link; every\n"
+      "byte and completion is checked. The same options give the same run.\n"
+      "  --messages N        how many (default %llu)\n"
+      "  --seed S            of all random choices (%llu)\n"
+      "  --config C          wide or narrow NICs (wide)\n"
+      "  --pairs N           connected pairs of queue pairs between the NICs (%u)\n"
+      "  --loopback-pairs N  and inside the first one (%u)\n"
+      "  --max-bytes N       of a message (%zu)\n"
+      "  --impair FACTOR     1: 1 %% drop, duplicate and reorder, 0.5 %% corruption; 0: none (%g)\n"
+      "  --no-memory-noise   host memory without jitter, reordering and stalls\n"
+      "  --pcap FILE         captures what crosses the link, with simulated time\n"
+      "  --quiet             no progress on stderr\n"
+      "Ends with \"soak: N messages, 0 errors, seed S\" and status 0; 1 at the first error, 2 if the\n"
+      "options are wrong.\n",
+      kUsage, static_cast<unsigned long long>(config.messages),
+      static_cast<unsigned long long>(config.seed), config.pairs, config.loopback_pairs,
+      config.max_bytes, config.impair);
+}
+
 uint64_t number(const char* text) {
   char* end = nullptr;
   const uint64_t value = std::strtoull(text, &end, 0);
@@ -69,6 +93,11 @@ SoakConfig parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   SoakConfig config;
+  for (int n = 1; n < argc; ++n) {
+    if (std::strcmp(argv[n], "--help") != 0 && std::strcmp(argv[n], "-h") != 0) continue;
+    help();
+    return 0;
+  }
   try {
     config = parse(argc, argv);
   } catch (const std::exception& error) {
