@@ -3,12 +3,18 @@
 // ethernet_tx: puts the Ethernet header (and VLAN tag) in front of a packet and hands the frame to
 // the MAC as an AXI-Stream without FCS.
 //
-// A MAC cannot pause inside a frame. So a frame starts only when START_BEATS of it, or all of it,
-// are buffered; cut-through, because the first beat shall leave early (performance.md). If the buffer
-// still runs empty in mid-frame, the frame is aborted as bad (`tuser` on a last beat), the rest of
-// the packet is thrown away and `underrun_o` tells whose it was: the request is sent again uncounted,
-// the response cursor goes back (architecture.md 3.3). The next CAUTIOUS_FRAMES are then
-// stored whole before they start, so that slow memory costs speed, never progress.
+// A MAC cannot pause inside a frame, so a frame starts when all of it is buffered. It may start
+// earlier, with START_BEATS (performance.md: the first beat shall leave early), only if
+// - it found nothing in front of it; behind other frames there is nothing to gain;
+// - the MAC takes at most PACE beats in 64 cycles of a frame, so that memory is faster;
+// - the last frames that could have started early came without a gap: a frame with more than
+//   GAP_CYCLES of them makes the next CAUTIOUS_FRAMES long ones wait, each of which has to come
+//   without. After reset that many are TRIAL_FRAMES. Only frames of more than LONG_BEATS, which
+//   need several bursts of memory, say something about it.
+// So host memory that jitters or is shared costs the early start, not frames. If the buffer runs
+// empty in mid-frame all the same (memory has changed its manners), the frame is aborted as bad
+// (`tuser` on a last beat), the rest of the packet is thrown away and `underrun_o` tells whose it was:
+// the request is sent again uncounted, the response cursor goes back (architecture.md 3.3).
 // A packet with a bus error ends as a bad frame.
 //
 // Does not: FCS, preamble, gap (MAC). Neighbours: ethernet_route → here → MAC.
@@ -17,8 +23,12 @@
 module ethernet_tx #(
   parameter int unsigned BUFFER_BEATS = roci_config_pkg::IS_WIDE ? 128 : 1024,  // > largest frame
   parameter int unsigned BUFFER_PACKETS = 16,
-  parameter int unsigned START_BEATS = 4,
-  parameter int unsigned CAUTIOUS_FRAMES = 64
+  parameter int unsigned START_BEATS = roci_config_pkg::IS_WIDE ? 4 : 16,
+  parameter int unsigned GAP_CYCLES = roci_config_pkg::IS_WIDE ? 2 : 16,  // START_BEATS bridge them
+  parameter int unsigned LONG_BEATS = roci_config_pkg::IS_WIDE ? 12 : 44,  // > a burst and headers
+  parameter int unsigned PACE = roci_config_pkg::IS_WIDE ? 56 : 32,
+  parameter int unsigned TRIAL_FRAMES = 16,
+  parameter int unsigned CAUTIOUS_FRAMES = 64       // at least TRIAL_FRAMES
 ) (
   input  wire                                clk_i,
   input  wire                                rst_i,
@@ -39,7 +49,7 @@ module ethernet_tx #(
   output logic                               underrun_valid_o,
   input  wire                                underrun_ready_i,
   output roci_pkg::tx_done_t                 underrun_o,
-  output logic                               aborted_o      // pulse: a frame was aborted
+  output logic                               aborted_o      // pulse: a frame ended as bad
 );
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
@@ -83,6 +93,65 @@ module ethernet_tx #(
   assign whole_in = beat_valid_i && beat_ready_o && beat_i.last;
   assign whole_out = stored_valid && stored_ready && stored.beat.last;
 
+  // ------------------------------------------------------------------------- manners of the memory
+  // How the packet comes that is written to the buffer: did it find nothing before it, and how many
+  // cycles have brought nothing since its first beat.
+  localparam int unsigned GAP_BITS = $clog2(GAP_CYCLES + 2);
+  localparam int unsigned LONG_BITS = $clog2(LONG_BEATS + 1);
+  logic inside_q;                                  // between a packet's first beat and its last
+  logic fresh_q;
+  logic [GAP_BITS-1:0] gaps_q;                     // stops one above its limit
+  logic [LONG_BITS-1:0] beats_q;                   // stops at its limit
+  logic late, proof;                               // caution begins anew; one frame of it is over
+  logic [CAUTION_BITS-1:0] caution_q, caution_d;
+  logic calm;                                      // nothing buffered and no frame under way
+
+  assign late = inside_q && fresh_q && gaps_q == GAP_BITS'(GAP_CYCLES + 1);
+  assign proof = whole_in && inside_q && fresh_q && !late && beats_q == LONG_BITS'(LONG_BEATS);
+
+  always_ff @(posedge clk_i) begin
+    if (beat_valid_i && beat_ready_o) begin
+      inside_q <= !beat_i.last;
+      if (!inside_q) begin
+        fresh_q <= calm;
+        gaps_q <= '0;
+        beats_q <= LONG_BITS'(1);
+      end else if (beats_q != LONG_BITS'(LONG_BEATS)) begin
+        beats_q <= beats_q + 1'b1;
+      end
+    end else if (inside_q && beat_ready_o && gaps_q != GAP_BITS'(GAP_CYCLES + 1)) begin
+      gaps_q <= gaps_q + 1'b1;
+    end
+    if (rst_i) begin
+      inside_q <= 1'b0;
+    end
+  end
+
+  // ------------------------------------------------------------------------------- pace of the MAC
+  // Cycles in which a frame has a beat for it, and the beats it takes, from the 16th on: before that
+  // the MAC's own buffer fills.
+  logic mac_slow_q;
+  logic [3:0] sent_q;                              // beats of this frame, stops at the top
+  logic [5:0] offered_q;
+  logic [6:0] taken_q;
+  logic out_valid, out_ready, out_last, out_bad;
+
+  always_ff @(posedge clk_i) begin
+    if (out_valid) begin
+      if (out_ready) sent_q <= out_last ? '0 : sent_q == '1 ? sent_q : sent_q + 1'b1;
+      if (sent_q == '1) begin
+        offered_q <= offered_q + 1'b1;
+        taken_q <= (offered_q == '0 ? 7'd0 : taken_q) + 7'(out_ready);
+        if (offered_q == '1) mac_slow_q <= taken_q + 7'(out_ready) <= 7'(PACE);
+      end
+    end
+    if (rst_i) begin
+      sent_q <= '0;
+      offered_q <= '0;
+      mac_slow_q <= 1'b0;
+    end
+  end
+
   // --------------------------------------------------------------------------------------- header
   logic [MAX_HEADER*8-1:0] header_network;         // first wire byte at the top
   logic [3:0][roci_pkg::DATA_BITS-1:0] header_beat; // as beats, byte 0 at bits 7:0, then zeros
@@ -115,7 +184,6 @@ module ethernet_tx #(
   logic start;
   logic [1:0] index_q, index_d;                    // whole header beats sent
   logic first_q, first_d;                          // the next packet beat is the first
-  logic [CAUTION_BITS-1:0] caution_q, caution_d;
   logic [roci_pkg::DATA_BITS-1:0] carried_q;       // bytes pushed out of the last beat, low lanes
   logic [roci_pkg::LANE_BITS:0] tail_bytes_q;
   logic tail_bad_q;
@@ -125,13 +193,15 @@ module ethernet_tx #(
   logic [roci_pkg::DATA_BITS-1:0] moved, pushed, header_rest;
   logic [roci_pkg::BYTES_BITS:0] joined;
 
-  logic out_valid, out_ready, out_last, out_bad;
   logic [roci_pkg::DATA_BITS-1:0] out_data;
   logic [roci_pkg::BYTES_BITS-1:0] out_bytes;
   logic underrun, take;
 
+  // Without a whole packet in the buffer its only one is the one that is being written.
   assign start = stored_valid && !underrun_valid_o
-                 && (whole_q != '0 || (caution_q == '0 && usage >= USAGE_BITS'(START_BEATS)));
+                 && (whole_q != '0 || (fresh_q && !late && caution_q == '0 && mac_slow_q
+                                       && usage >= USAGE_BITS'(START_BEATS)));
+  assign calm = usage == '0 && part_q == PART_IDLE;
   assign carry = has_tag ? (roci_pkg::LANE_BITS+1)'(TAGGED_CARRY)
                         : (roci_pkg::LANE_BITS+1)'(PLAIN_CARRY);
   assign whole = has_tag ? 2'(TAGGED_WHOLE) : 2'(PLAIN_WHOLE);
@@ -152,7 +222,8 @@ module ethernet_tx #(
     part_d = part_q;
     index_d = index_q;
     first_d = first_q;
-    caution_d = caution_q;
+    caution_d = late ? CAUTION_BITS'(CAUTIOUS_FRAMES)
+              : (proof && caution_q != '0) ? caution_q - 1'b1 : caution_q;
     out_valid = 1'b0;
     out_last = 1'b0;
     out_bad = 1'b0;
@@ -182,10 +253,7 @@ module ethernet_tx #(
           if (out_ready) begin
             first_d = stored.beat.last;
             part_d = !stored.beat.last ? PART_BODY : out_last ? PART_IDLE : PART_TAIL;
-            if (stored.beat.last) begin
-              index_d = '0;
-              caution_d = (caution_q == '0) ? '0 : caution_q - 1'b1;
-            end
+            if (stored.beat.last) index_d = '0;
           end
         end else begin
           // nothing to send in mid-frame while the MAC wants a beat
@@ -234,7 +302,7 @@ module ethernet_tx #(
       part_q <= PART_IDLE;
       index_q <= '0;
       first_q <= 1'b1;
-      caution_q <= '0;
+      caution_q <= CAUTION_BITS'(TRIAL_FRAMES);
       whole_q <= '0;
       underrun_valid_o <= 1'b0;
       aborted_o <= 1'b0;
@@ -244,7 +312,7 @@ module ethernet_tx #(
       first_q <= first_d;
       caution_q <= caution_d;
       whole_q <= whole_q + USAGE_BITS'(whole_in) - USAGE_BITS'(whole_out);
-      aborted_o <= underrun;
+      aborted_o <= out_valid && out_ready && out_last && out_bad;
       if (underrun) begin
         underrun_valid_o <= 1'b1;
       end else if (underrun_ready_i) begin

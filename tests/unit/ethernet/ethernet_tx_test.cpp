@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // ethernet_tx: frames equal header + packet, with and without VLAN tag, for all lengths; no gap inside
-// a frame that the MAC could see; an underrun ends the frame as bad, is reported once, drops exactly
-// the rest of that packet, and makes the next frames store first; bus errors end bad.
+// a frame that the MAC could see. A frame leaves early only behind TRIAL_FRAMES that came smoothly, to
+// a MAC slower than memory, and nothing before it; memory with gaps from the start costs no frame. When
+// memory changes its manners one frame ends bad, is reported once, loses exactly the rest of its packet,
+// and the next CAUTIOUS_FRAMES leave whole; bus errors end bad; both are told to the counter.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -18,6 +20,9 @@ namespace pkg = roci::sv::roci_pkg;
 namespace {
 
 constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
+constexpr double kSlow = ROCI_CONFIG_WIDE ? 0.4 : 0.8;   // share of cycles in which a MAC says no
+constexpr unsigned kTrial = 16, kCautious = 64;
+constexpr unsigned kEarly = ROCI_CONFIG_WIDE ? 24 : 120;  // cycles to the first beat, at most
 
 struct Packet {
   pkg::packet_side_t side;
@@ -66,6 +71,8 @@ struct Bench {
   std::vector<pkg::tx_done_t> underruns;
   double gap = 0.0;            // probability of an idle input cycle
   double stop = 0.0;           // probability of a MAC that is not ready
+  unsigned aborted = 0;        // pulses
+  unsigned pushed = 0;         // beats taken
   bool offering = false;
   bool open = false;
 
@@ -124,6 +131,8 @@ struct Bench {
     if (dut->underrun_valid_o && dut->underrun_ready_i) {
       underruns.push_back(pkg::tx_done_t::unpack(dut->underrun_o));
     }
+    aborted += dut->aborted_o;
+    pushed += took;
     dut.tick();
     if (took) {
       queue.pop_front();
@@ -145,6 +154,28 @@ struct Bench {
       tick();
     }
     throw Failure("frames are missing");
+  }
+
+  // One packet into an idle transmitter; `hole` idle cycles in front of its beat `at`. Cycles from its
+  // first beat to the frame's.
+  std::uint64_t single(const Packet& p, unsigned at = 0, unsigned hole = 0) {
+    const std::size_t count = frames.size() + 1;
+    const unsigned before = pushed;
+    push(p);
+    std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> rest;
+    if (hole != 0) {
+      rest.assign(queue.begin() + at, queue.end());
+      queue.erase(queue.begin() + at, queue.end());
+    }
+    const std::uint64_t start = dut.cycle();
+    if (hole != 0) {
+      while (pushed - before < at) tick();
+      for (unsigned n = 0; n < hole; ++n) tick();
+      queue = rest;
+    }
+    run(count);
+    for (int n = 0; n < 8; ++n) tick();
+    return frames.back().first_cycle - start;
   }
 };
 
@@ -172,46 +203,101 @@ TEST_CASE("frames of every length, whole in one piece") {
   }
 }
 
-TEST_CASE("underruns: bad frame, one report, caution afterwards, progress always") {
+TEST_CASE("memory with gaps from the start costs no frame") {
   Random random;
-  for (int round = 0; round < 4; ++round) {
+  for (const double stop : {0.0, kSlow}) {
     Bench bench(random);
     bench.gap = 0.7;
+    bench.stop = stop;
     std::vector<Packet> packets;
     for (unsigned n = 0; n < 100; ++n) {
-      packets.push_back(random_packet(random, static_cast<unsigned>(random.between(800, 4180))));
-      packets.back().side.done.psn = n;
-      bench.push(packets.back());
-    }
-    bench.run(packets.size());
-    for (int n = 0; n < 50; ++n) bench.tick();
-    std::size_t bad = 0;
-    for (std::size_t n = 0; n < packets.size(); ++n) {
-      const auto& f = bench.frames[n];
-      REQUIRE(f.offered == f.beats);               // the MAC never saw a gap
-      if (f.bad) {
-        REQUIRE(bad < bench.underruns.size());
-        auto want = packets[n].side.done;
-        want.fate = static_cast<pkg::tx_fate_e>(1);
-        REQUIRE(bench.underruns[bad] == want);
-        ++bad;
+      packets.push_back(random_packet(random, static_cast<unsigned>(random.between(56, 4180))));
+      if (n < 50) {
+        bench.single(packets.back());
       } else {
-        REQUIRE(f.bytes == frame_of(packets[n]));
+        bench.push(packets.back());
       }
     }
-    REQUIRE(bad >= 1);
-    REQUIRE(bad <= 2);                             // 64 cautious frames in between
-    REQUIRE(bench.underruns.size() == bad);
+    bench.run(packets.size());
+    for (std::size_t n = 0; n < packets.size(); ++n) {
+      REQUIRE(bench.frames[n].bytes == frame_of(packets[n]));
+      REQUIRE_FALSE(bench.frames[n].bad);
+      REQUIRE(bench.frames[n].offered == bench.frames[n].beats);   // the MAC never saw a gap
+    }
+    REQUIRE(bench.underruns.empty());
+    REQUIRE(bench.aborted == 0);
   }
 }
 
-TEST_CASE("cut-through: the first beat leaves while the packet still comes") {
+TEST_CASE("an early start is earned, used, lost by one late frame and earned again") {
   Random random;
   Bench bench(random);
-  const auto packet = random_packet(random, 4096);
-  bench.push(packet);
-  const auto start = bench.dut.cycle();
-  bench.run(1);
-  REQUIRE(bench.frames[0].bytes == frame_of(packet));
-  REQUIRE(bench.frames[0].first_cycle - start < 12);
+  bench.stop = kSlow;
+  const auto packet = [&] { return random_packet(random, 4096); };
+  const unsigned whole = 4096 / kBeat;
+  // on trial: all of it first
+  for (unsigned n = 0; n < kTrial; ++n) REQUIRE(bench.single(packet()) >= whole);
+  // short ones prove nothing, and take nothing away
+  for (unsigned n = 0; n < 5; ++n) bench.single(random_packet(random, 3 * kBeat));
+  for (unsigned n = 0; n < 5; ++n) REQUIRE(bench.single(packet()) < kEarly);
+  REQUIRE(bench.aborted == 0);
+
+  // behind another frame it waits: first beat only when it is all there
+  {
+    const std::size_t count = bench.frames.size();
+    const auto first = random_packet(random, 2 * kBeat);
+    const auto second = packet();
+    bench.push(first);
+    bench.push(second);
+    const auto before = bench.pushed;
+    bench.run(count + 2);
+    REQUIRE(bench.pushed - before == 2 + whole);
+    REQUIRE(bench.frames[count + 1].bytes == frame_of(second));
+    REQUIRE(bench.frames[count + 1].first_cycle - bench.frames[count].first_cycle + 8 >= whole);
+    for (int n = 0; n < 8; ++n) bench.tick();
+  }
+
+  // memory changes: the frame under way is lost, and no other
+  auto late = packet();
+  REQUIRE(bench.single(late, whole / 2, 12 * whole) < kEarly);
+  REQUIRE(bench.frames.back().bad);
+  REQUIRE(bench.frames.back().bytes.size() < 4096);
+  REQUIRE(bench.aborted == 1);
+  REQUIRE(bench.underruns.size() == 1);
+  auto want = late.side.done;
+  want.fate = static_cast<pkg::tx_fate_e>(1);
+  REQUIRE(bench.underruns[0] == want);
+  for (unsigned n = 0; n < 20; ++n) {
+    bench.single(packet(), whole / 2, 12 * whole);
+    REQUIRE_FALSE(bench.frames.back().bad);
+  }
+  for (unsigned n = 0; n < kCautious; ++n) REQUIRE(bench.single(packet()) >= whole);
+  REQUIRE(bench.single(packet()) < kEarly);
+  // a gap that what is buffered bridges: the frame is good, the trust is gone
+  REQUIRE(bench.single(packet(), ROCI_CONFIG_WIDE ? 12 : 40, ROCI_CONFIG_WIDE ? 3 : 17) < kEarly);
+  REQUIRE(bench.single(packet()) >= whole);
+  REQUIRE(bench.aborted == (ROCI_CONFIG_WIDE && bench.frames[bench.frames.size() - 2].bad ? 2 : 1));
+  for (const auto& frame : bench.frames) REQUIRE(frame.offered == frame.beats);
+}
+
+TEST_CASE("a MAC as fast as memory gets whole frames only") {
+  Random random;
+  Bench bench(random);
+  for (unsigned n = 0; n < kTrial + 10; ++n) {
+    REQUIRE(bench.single(random_packet(random, 4096)) >= 4096 / kBeat);
+  }
+}
+
+TEST_CASE("a frame with a bus error is told to the counter, but is no underrun") {
+  Random random;
+  Bench bench(random);
+  for (const unsigned length : {64u, 100u, 4100u}) {
+    auto p = random_packet(random, length);
+    p.err = true;
+    bench.single(p);
+    REQUIRE(bench.frames.back().bad);
+    REQUIRE(bench.frames.back().bytes == frame_of(p));
+  }
+  REQUIRE(bench.aborted == 3);
+  REQUIRE(bench.underruns.empty());
 }
