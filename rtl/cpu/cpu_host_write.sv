@@ -53,12 +53,16 @@ module cpu_host_write (
   logic [3:0] asked_q, got_q;                  // words read from RAM: asked for, stored
   logic arriving_q;                            // rdata_i holds word got_q
   logic complete, last_line;
+  // The finished line stands in registers before it is offered: what grants it hangs on it, and the
+  // other levels' data on that (timing).
+  logic offered_q;
   logic [7:0] word_strobe;
   logic [63:0] word;
   logic line_taken;                            // request and all of its data have gone
   logic req_gone_q, data_gone_q;
   logic req_take, data_last_take;
   roci_pkg::token_t token;
+  roci_pkg::dma_write_req_t req, req_q;
 
   assign user = !copy_valid_i[0];
   assign take = !busy_q && copy_valid_i != '0;
@@ -91,15 +95,17 @@ module cpu_host_write (
     token = '0;
     token.kind = roci_pkg::TOKEN_CPU;
     token.body = roci_pkg::TOKEN_BODY_BITS'(tag_q);
-    req_o = '{is_token: 1'b0, has_token: last_line, fn: copy_q.fn, qp: '0,
-              length: roci_pkg::packet_len_t'(line_bytes), addr: copy_q.addr, token: token};
+    req = '{is_token: 1'b0, has_token: last_line, fn: copy_q.fn, qp: '0,
+            length: roci_pkg::packet_len_t'(line_bytes), addr: copy_q.addr, token: token};
   end
 
-  assign req_valid_o = complete && !req_gone_q;
+  assign req_o = req_q;
+  assign req_valid_o = offered_q && !req_gone_q;
   assign req_take = req_valid_o && req_ready_i;
-  assign line_taken = complete && (req_gone_q || req_take) && (data_gone_q || data_last_take);
+  assign line_taken = offered_q && (req_gone_q || req_take) && (data_gone_q || data_last_take);
 
   always_ff @(posedge clk_i) begin
+    req_q <= req;
     if (take) begin
       user_q <= user;
       copy_q <= copy;
@@ -115,10 +121,12 @@ module cpu_host_write (
       asked_q <= '0;
       got_q <= '0;
       arriving_q <= 1'b0;
+      offered_q <= 1'b0;
       req_gone_q <= 1'b0;
       data_gone_q <= 1'b0;
     end else begin
       arriving_q <= read_valid_o && read_ready_i;
+      offered_q <= complete && !line_taken;
       if (take) busy_q <= 1'b1;
       if (read_valid_o && read_ready_i) asked_q <= asked_q + 4'd1;
       if (arriving_q) got_q <= got_q + 4'd1;
@@ -140,18 +148,19 @@ module cpu_host_write (
     // A beat per word.
     logic [64+8-1:0] out;
     logic out_valid;
-    logic [3:0] sent_q;
+    logic [3:0] sent_q, words_q;
 
     common_fifo #(.WIDTH(64 + 8), .DEPTH(8), .STYLE("distributed")) u_words (
       .clk_i, .rst_i, .in_valid_i(arriving_q), .in_ready_o(), .in_i({word_strobe, word}),
       .out_valid_o(out_valid), .out_ready_i(data_valid_o && data_ready_i), .out_o(out), .usage_o()
     );
 
-    assign data_valid_o = complete && !data_gone_q && out_valid;
-    assign data_o = '{last: sent_q == line_words - 4'd1, strobe: out[64 +: 8], data: out[63:0]};
+    assign data_valid_o = offered_q && !data_gone_q && out_valid;
+    assign data_o = '{last: sent_q == words_q - 4'd1, strobe: out[64 +: 8], data: out[63:0]};
     assign data_last_take = data_valid_o && data_ready_i && data_o.last;
 
     always_ff @(posedge clk_i) begin
+      words_q <= line_words;
       if (rst_i || data_last_take) sent_q <= '0;
       else if (data_valid_o && data_ready_i) sent_q <= sent_q + 4'd1;
     end
@@ -164,7 +173,7 @@ module cpu_host_write (
     logic [2:0] lane;
 
     assign lane = copy_q.addr[5:3] + got_q[2:0];
-    assign data_valid_o = complete && !data_gone_q;
+    assign data_valid_o = offered_q && !data_gone_q;
     assign data_o = '{last: 1'b1, strobe: strobe_q, data: data_q};
     assign data_last_take = data_valid_o && data_ready_i;
 
