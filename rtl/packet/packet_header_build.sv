@@ -6,7 +6,8 @@
 // headers of the opcode (wire.md 1.1–1.4) as bytes, and joins them with the payload, whose bytes
 // move up by the header's length (a multiple of 4). Pad bytes are zero (wire.md 1.5), MigReq is 1
 // (wire.md 1.2), AckReq, solicited, PSN come with the descriptor. A packet starts when its first
-// payload beat is there; one beat per cycle, packets back to back.
+// payload beat is there; one beat per cycle, packets back to back (narrow reads a row word by word in
+// 5 cycles; the shortest packet has 7 beats).
 //
 // Does not: ICRC (packet_icrc_insert), Ethernet header (ethernet_tx: its fields ride beside each
 // beat). A bus error in the payload is passed on as `err` on the last beat.
@@ -47,27 +48,21 @@ module packet_header_build (
   // Five 64-bit words per row, so that the context bus writes one at a time.
   localparam int unsigned ROW_WORDS = 5;
   logic [ROW_WORDS*64-1:0] row;
-  logic [ROW_WORDS-1:0] row_we;
-  logic ctx_selected, ctx_read_q, row_read;
-  roci_pkg::qp_t row_index;
+  logic [63:0] row_word;
+  logic ctx_selected, ctx_read, ctx_read_q, row_read, row_valid;
   roci_hwif_pkg::ctx_qp_path_t path;
 
   assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q
                         && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_PATH;
 
-  always_comb begin
-    row_we = '0;
-    for (int unsigned w = 0; w < ROW_WORDS; w++) begin
-      row_we[w] = ctx_selected && ctx_i.write && ctx_i.word == 4'(w);
-    end
-  end
-
-  common_ram_sdp #(
-    .WIDTH(ROW_WORDS * 64), .DEPTH(QPS), .GRANULE(64), .LATENCY(1), .BYPASS(1'b0)
+  common_row_ram #(
+    .WORDS(ROW_WORDS), .DEPTH(QPS), .SERIAL(!roci_config_pkg::IS_WIDE)
   ) u_path (
-    .clk_i,
-    .we_i(row_we), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i({ROW_WORDS{ctx_i.wdata}}),
-    .re_i(row_read), .raddr_i(row_index), .rdata_o(row)
+    .clk_i, .rst_i, .ready_o(),
+    .write_i(ctx_selected && ctx_i.write), .word_read_i(ctx_read),
+    .index_i(roci_pkg::qp_t'(ctx_i.index)), .word_i(ctx_i.word), .wdata_i(ctx_i.wdata),
+    .word_o(row_word),
+    .row_read_i(row_read), .row_index_i(desc_i.qp), .row_valid_o(row_valid), .row_o(row)
   );
   assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
 
@@ -86,11 +81,10 @@ module packet_header_build (
   logic packet_done;                                   // last beat of the packet in stage 2 goes
 
   assign stage2_free = !header_valid_q || packet_done;
-  assign stage1_free = !desc1_valid_q || stage2_free;
+  assign stage1_free = !desc1_valid_q || (stage2_free && row_valid);
   assign desc_ready_o = stage1_free && !(ctx_selected && !ctx_i.write) && !ctx_read_q;
-  assign row_read = (stage1_free && desc_valid_i && desc_ready_o)
-                    || (ctx_selected && !ctx_i.write && !desc1_valid_q);
-  assign row_index = (ctx_selected && !ctx_i.write) ? roci_pkg::qp_t'(ctx_i.index) : desc_i.qp;
+  assign row_read = desc_valid_i && desc_ready_o;
+  assign ctx_read = ctx_selected && !ctx_i.write && !desc1_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
@@ -101,16 +95,9 @@ module packet_header_build (
       if (stage1_free) begin
         desc1_valid_q <= desc_valid_i && desc_ready_o;
       end
-      ctx_read_q <= ctx_selected && !ctx_i.write && !desc1_valid_q;
+      ctx_read_q <= ctx_read;
       ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
-      ctx_o.rdata <= '0;
-      if (ctx_read_q) begin
-        for (int unsigned w = 0; w < ROW_WORDS; w++) begin
-          if (ctx_i.word == 4'(w)) begin
-            ctx_o.rdata <= row[64*w+:64];
-          end
-        end
-      end
+      ctx_o.rdata <= ctx_read_q ? row_word : '0;
     end
     if (stage1_free) begin
       desc1_q <= desc_i;
@@ -197,7 +184,7 @@ module packet_header_build (
     if (rst_i) begin
       header_valid_q <= 1'b0;
     end else if (stage2_free) begin
-      header_valid_q <= desc1_valid_q;
+      header_valid_q <= desc1_valid_q && row_valid;
     end
     if (stage2_free) begin
       header_q <= header_bytes;

@@ -12,8 +12,8 @@
 // frame's token with `packet_end` has come out of the commit FIFO (`end_i`).
 //
 // Does not: PSN or any other sequence check; Q_Keys and multicast members (with UD).
-// One frame per cycle. Neighbours: packet_rx_buffer → here → responder_check, requester_read_data,
-// packet_rx_commit.
+// One frame per cycle; narrow reads a row word by word, one frame in 4 cycles.
+// Neighbours: packet_rx_buffer → here → responder_check, requester_read_data, packet_rx_commit.
 `default_nettype none
 
 module packet_rx_dispatch #(
@@ -58,8 +58,9 @@ module packet_rx_dispatch #(
   logic stage0_take, stage1_free;
   logic ctx_selected, ctx_read, ctx_read_q;
   roci_pkg::qp_t index;
-  logic [ROW_WORDS-1:0] row_we;
   logic [ROW_WORDS*64-1:0] row_bits;
+  logic [63:0] row_word;
+  logic row_valid;
   logic rows_ready, states_ready;
   roci_hwif_pkg::ctx_qp_rx_t row;
   logic [2:0] state_bits;
@@ -69,21 +70,19 @@ module packet_rx_dispatch #(
                         && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RX;
   // a read waits for a cycle in which stage 1 moves on, and takes the place of a frame in it
   assign ctx_read = ctx_selected && !ctx_i.write && stage1_free;
-  assign index = ctx_read ? roci_pkg::qp_t'(ctx_i.index)
-                          : roci_pkg::qp_t'(headers_i.dest_qpn);
+  assign index = roci_pkg::qp_t'(headers_i.dest_qpn);
   assign headers_ready_o = ready_o && stage1_free && !(ctx_selected && !ctx_i.write);
   assign stage0_take = headers_valid_i && headers_ready_o;
 
-  always_comb begin
-    for (int unsigned w = 0; w < ROW_WORDS; w++) begin
-      row_we[w] = ctx_selected && ctx_i.write && ctx_i.word == 4'(w);
-    end
-  end
-
-  common_ram_cleared #(.WIDTH(ROW_WORDS * 64), .DEPTH(QPS), .GRANULE(64)) u_rows (
+  // written while the QP is in RESET: whatever a frame sees of that, it is dropped
+  common_row_ram #(
+    .WORDS(ROW_WORDS), .DEPTH(QPS), .SERIAL(!roci_config_pkg::IS_WIDE), .CLEARED(1'b1)
+  ) u_rows (
     .clk_i, .rst_i, .ready_o(rows_ready),
-    .we_i(row_we), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i({ROW_WORDS{ctx_i.wdata}}),
-    .re_i(stage1_free), .raddr_i(index), .rdata_o(row_bits)
+    .write_i(ctx_selected && ctx_i.write), .word_read_i(ctx_read),
+    .index_i(roci_pkg::qp_t'(ctx_i.index)), .word_i(ctx_i.word), .wdata_i(ctx_i.wdata),
+    .word_o(row_word),
+    .row_read_i(stage0_take), .row_index_i(index), .row_valid_o(row_valid), .row_o(row_bits)
   );
   // replica of context_qp_state
   common_ram_cleared #(.WIDTH(3), .DEPTH(QPS)) u_states (
@@ -169,7 +168,7 @@ module packet_rx_dispatch #(
   assign request_free = !request_valid_o || request_ready_i;
   assign response_free = !response_valid_o || response_ready_i;
   assign target_ready = dropped || (is_response ? response_free : request_free);
-  assign stage1_done = valid_q && order_free && target_ready;
+  assign stage1_done = valid_q && row_valid && order_free && target_ready;
   assign stage1_free = !valid_q || stage1_done;
 
   always_ff @(posedge clk_i) begin
@@ -217,14 +216,7 @@ module packet_rx_dispatch #(
 
       ctx_read_q <= ctx_read;
       ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
-      ctx_o.rdata <= '0;
-      if (ctx_read_q) begin
-        for (int unsigned w = 0; w < ROW_WORDS; w++) begin
-          if (ctx_i.word == 4'(w)) begin
-            ctx_o.rdata <= row_bits[64*w+:64];
-          end
-        end
-      end
+      ctx_o.rdata <= ctx_read_q ? row_word : '0;
     end
   end
 
