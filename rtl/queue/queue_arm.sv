@@ -108,8 +108,7 @@ module queue_arm #(
   end
 
   common_ram_sdp #(
-    .WIDTH($bits(row_t)), .DEPTH(N), .LATENCY(1), .BYPASS(1'b1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(row_t)), .DEPTH(N), .LATENCY(1), .BYPASS(1'b1)
   ) u_rows (
     .clk_i,
     .we_i(valid1_q && stage1_q.op != OP_READ), .waddr_i(stage1_q.object), .wdata_i(row_next),

@@ -172,8 +172,7 @@ module queue_cq_events (
   );
 
   common_ram_sdp #(
-    .WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1)
   ) u_fired (
     .clk_i, .we_i(fire_valid), .waddr_i(fire_cq), .wdata_i(fire_index),
     .re_i(1'b1), .raddr_i(pop_cq), .rdata_o(fired)
@@ -186,8 +185,7 @@ module queue_cq_events (
   assign target = target_t'(target_bits);
 
   common_ram_sdp #(
-    .WIDTH($bits(target_t)), .DEPTH(CQS), .LATENCY(1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(target_t)), .DEPTH(CQS), .LATENCY(1)
   ) u_target (
     .clk_i, .we_i(row_read && row_arm_ready && row_start_i), .waddr_i(row_cq_i),
     .wdata_i(target_in), .re_i(1'b1), .raddr_i(target_cq), .rdata_o(target_bits)

@@ -123,8 +123,7 @@ module queue_cq_place (
   logic is_row, dynamic_write, doorbell, clear;
 
   common_ram_sdp #(
-    .WIDTH($bits(ring_t)), .DEPTH(CQS), .LATENCY(1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(ring_t)), .DEPTH(CQS), .LATENCY(1)
   ) u_ring (
     .clk_i, .we_i(is_row && row_ring_i), .waddr_i(cq1_q), .wdata_i(ring_next),
     .re_i(1'b1), .raddr_i(cq0), .rdata_o(ring_bits)
@@ -136,8 +135,7 @@ module queue_cq_place (
   );
 
   common_ram_sdp #(
-    .WIDTH($bits(dynamic_t)), .DEPTH(CQS), .LATENCY(1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(dynamic_t)), .DEPTH(CQS), .LATENCY(1)
   ) u_dynamic (
     .clk_i, .we_i(dynamic_write), .waddr_i(cq1_q), .wdata_i(dynamic_next),
     .re_i(1'b1), .raddr_i(cq0), .rdata_o(dynamic_bits)
@@ -149,8 +147,7 @@ module queue_cq_place (
   assign clear = row_state_q == ROW_CLEAR && !doorbell;
 
   common_ram_sdp #(
-    .WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1),
-    .STYLE(roci_config_pkg::IS_WIDE ? "auto" : "distributed")
+    .WIDTH($bits(index_t)), .DEPTH(CQS), .LATENCY(1)
   ) u_consumed (
     .clk_i, .we_i(doorbell || clear),
     .waddr_i(doorbell ? roci_pkg::cq_t'(doorbell_i.object_index) : row_cq_i),
