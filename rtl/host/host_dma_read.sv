@@ -33,6 +33,9 @@ module host_dma_read #(
     64 * roci_config_pkg::MTT_MISSES,
     roci_config_pkg::IS_WIDE ? 4096 : 1024,
     roci_config_pkg::IS_WIDE ? 1024 : 512},
+  // Words of payload on their way. Memory answers in the order it was asked: in narrow, where a burst
+  // takes 32 cycles, a full ring of them would keep RX waiting for its page addresses and WQEs.
+  parameter int unsigned PAYLOAD_WORDS = roci_config_pkg::IS_WIDE ? 512 : 384,
   // bursts outstanding of each client
   parameter int unsigned OUTSTANDING [CLIENTS] = '{
     READS / 2, READS / 4, READS / (roci_config_pkg::IS_WIDE ? 4 : 8), roci_config_pkg::MTT_MISSES,
@@ -217,6 +220,7 @@ module host_dma_read #(
     logic [COUNT_BITS-1:0] kept, more;     // outstanding after this cycle without, with a burst
     logic allowed_q;                       // another burst may be issued
     logic room, split_valid;
+    logic few;                             // not too many words on their way
     roci_pkg::fn_t fn;
     roci_pkg::addr_t addr;
     logic [7:0] len;
@@ -234,7 +238,7 @@ module host_dma_read #(
     );
 
     // Once true it stays so until issued: room and IDs only come back.
-    assign burst_valid[c] = split_valid && room && allowed_q;
+    assign burst_valid[c] = split_valid && room && allowed_q && few;
     assign burst[c] = '{off: fn_disabled_i[fn], fn: fn, addr: addr, len: len, bytes: bytes, last: last,
                         ptr: PTR_BITS'(ptr)};
 
@@ -249,6 +253,29 @@ module host_dma_read #(
         outstanding_q <= '0;
         allowed_q <= 1'b0;
       end
+    end
+
+    if (c == 0 && PAYLOAD_WORDS < DEPTH) begin : gen_words
+      typedef logic [$clog2(PAYLOAD_WORDS + 1)-1:0] words_t;
+      words_t words_q;                       // asked for and not yet here
+      words_t kept_words, more_words;
+      logic few_q;
+
+      assign few = few_q;
+      assign kept_words = words_q - words_t'(land[c]);
+      assign more_words = kept_words + words_t'(len) + 1'b1;
+      always_ff @(posedge clk_i) begin
+        words_q <= issued[c] ? more_words : kept_words;
+        few_q <= (issued[c] ? more_words : kept_words) <= words_t'(PAYLOAD_WORDS - BURST_BEATS);
+        if (rst_i) begin
+          words_q <= '0;
+          few_q <= 1'b0;
+        end else begin
+          assert (words_q <= words_t'(PAYLOAD_WORDS));
+        end
+      end
+    end else begin : gen_words
+      assign few = 1'b1;
     end
 
     host_dma_landing #(.DEPTH(DEPTH), .BURST_BEATS(BURST_BEATS)) u_landing (

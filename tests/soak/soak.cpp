@@ -25,6 +25,7 @@ constexpr ibv_mtu kMtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_204
 
 sim::WorldConfig world_config(const SoakConfig& config) {
   sim::WorldConfig world = test::rtl_world(config.chip, config.seed);
+  if (config.memory) world.memory = *config.memory;
   if (config.memory_noise) {
     sim::HostMemoryConfig& memory = world.memory;
     memory.read_jitter = 300;
@@ -258,6 +259,10 @@ SoakResult Soak::run() {
   result.cycles = world_.cycle() - start;
   result.simulated_cycles = world_.nic(0).nic().simulated_cycles() - simulated;
   for (const auto& flow : flows_) result.bytes += flow->bytes();
+  for (unsigned n = 0; n < 2; ++n) {
+    result.counters[n] = (n == 0 ? a_ : b_).device->query_counters(0, kCounters);
+    result.sent[n] = world_.fabric().tx_counters(n);
+  }
   result.report = report();
   return result;
 }

@@ -7,9 +7,12 @@
 
 #include "model/world.hpp"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace roci::soak {
 
@@ -23,6 +26,7 @@ struct SoakConfig {
   size_t max_bytes = 16 * 1024;   ///< of a message
   double impair = 1;              ///< 1: 1 % drop, duplicate, reorder, 0.5 % corrupt; 0: a perfect link
   bool memory_noise = true;       ///< jitter, reordering and stalls of host memory
+  std::optional<sim::HostMemoryConfig> memory;  ///< instead of that of the benchmarks
   bool quiet = false;             ///< no progress on stderr
   std::string capture;            ///< pcapng file, empty: none
   /// Cycles without any completion after which the run counts as hung.
@@ -35,6 +39,10 @@ struct SoakResult {
   uint64_t bytes = 0;
   uint64_t cycles = 0;           ///< of simulated time
   uint64_t simulated_cycles = 0; ///< without the time that was skipped
+  /// Counters of each NIC at the end, by hwif::Counter.
+  std::array<std::vector<uint64_t>, 2> counters;
+  /// What the wire saw of the frames that each NIC sent.
+  std::array<sim::LinkCounters, 2> sent;
   std::string report;            ///< queues and counters at the end
 };
 

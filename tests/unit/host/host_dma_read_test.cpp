@@ -269,6 +269,27 @@ TEST_CASE("rate: payload in full bursts, and 64-byte pieces, at 250 cycles of la
   }
 }
 
+TEST_CASE("others do not wait behind more than PAYLOAD_WORDS of payload") {
+  Bench bench(5);
+  bench.dut.tick(2000);
+  constexpr unsigned latency = 250;
+  constexpr unsigned words = ROCI_CONFIG_WIDE ? 512 : 384;
+  bench.memory.latency(latency);
+  for (int n = 0; n < 3000; ++n) bench.client[0]->request({0x10000, 4096}, 1, false);
+  bench.dut.tick(1000);
+  std::uint64_t worst = 0;
+  for (int n = 0; n < 20; ++n) {
+    const auto start = bench.dut.cycle();
+    const auto before = bench.client[3]->beats();
+    bench.client[3]->request({0x1000, 8}, 0, false);
+    bench.dut.run_until([&] { return bench.client[3]->beats() != before; }, "the other's word", 5000);
+    worst = std::max(worst, bench.dut.cycle() - start);
+    bench.dut.tick(37);
+  }
+  CHECK(worst >= latency);
+  CHECK(worst <= std::max(latency, words) + 40);
+}
+
 TEST_CASE("a client that does not take its beats blocks nobody, and the others share") {
   Bench bench(3);
   bench.dut.tick(2000);
