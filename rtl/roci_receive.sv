@@ -75,6 +75,7 @@ module roci_receive (
   output roci_pkg::state_error_t           error_o,
 
   output logic                             pressure_o,       // the packet buffer is above half
+  output logic                             crowded_o,        // above three quarters
   output roci_pkg::fence_busy_t            fence_busy_o,
   output roci_pkg::rx_l2_drop_t            l2_drop_o,        // pulses for the counters
   output roci_count_pkg::rx_frame_count_t        frame_count_o,
@@ -146,7 +147,8 @@ module roci_receive (
     .icrc_valid_i(icrc_checked), .icrc_good_i(icrc_good),
     .end_valid_i(packet_ended), .end_fcs_bad_i(packet_fcs_bad), .end_short_i(packet_short),
     .beat_valid_o(good_valid), .beat_ready_i(good_ready), .beat_o(good), .side_o(good_side),
-    .fate_o, .loopback_room_o(loopback_room), .half_full_o(pressure_o)
+    .fate_o, .loopback_room_o(loopback_room), .half_full_o(pressure_o),
+    .crowded_o
   );
 
   // ------------------------------------------------------------------------ headers and payload

@@ -330,7 +330,7 @@ module roci_top #(
   );
 
   // ------------------------------------------------------------------- responder, receive queues
-  logic rx_request_valid, rx_request_ready, pressure, flush_valid;
+  logic rx_request_valid, rx_request_ready, pressure, crowded, flush_valid;
   roci_pkg::rx_packet_t rx_request;
   roci_pkg::colour_t flush;
   logic look_valid, take_valid, slot_read, free_valid, free_ready;
@@ -477,7 +477,7 @@ module roci_top #(
     .data_ready_i(data_ready[WRITE_SCATTER]), .data_o(data[WRITE_SCATTER]),
     .end_valid_i(end_valid), .end_i(end_colour), .flush_valid_i(flush_valid), .flush_i(flush),
     .error_valid_o(error_valid[2]), .error_ready_i(error_ready[2]), .error_o(error[2]),
-    .pressure_o(pressure), .fence_busy_o(receive_busy), .l2_drop_o(l2_drop),
+    .pressure_o(pressure), .crowded_o(crowded), .fence_busy_o(receive_busy), .l2_drop_o(l2_drop),
     .frame_count_o(rx_frames), .packet_count_o(rx_packets), .commit_count_o(committed),
     .fate_o(fate), .dispatch_count_o(dispatch_count)
   );
@@ -560,6 +560,7 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_PKEY)] = dispatch_count.pkey;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RECEIVE_LATE)] = count_lost;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_WAIT_RECEIVE_CYCLES)] = count_wait;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_BUFFER_CROWDED_CYCLES)] = crowded;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_DUPLICATE_UNKNOWN)] = count_ignored_read;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DUPLICATE_REQUEST)] = count_duplicate;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_OUT_OF_SEQUENCE)] = count_gap;

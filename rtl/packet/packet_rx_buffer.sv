@@ -8,7 +8,8 @@
 // tells the first check that failed, in the order of wire.md 2.2. No room: the packet is dropped
 // whole, whatever it was; RX never holds up the wire (rule 2).
 // The last RESERVE beats are for loopback packets only, which wait (`loopback_room_o`) instead of being
-// dropped. `half_full_o` tells the responder that waiting for a receive is no longer free.
+// dropped. `half_full_o` tells the responder that waiting for a receive is no longer free; `crowded_o`
+// (three quarters) is counted.
 //
 // Input: valid-only streams of packet_rx_trim and the checkers. Output: one beat per cycle.
 // Memory: common_ram_sdp, two cycles of latency behind a small FIFO (URAM in `wide`).
@@ -41,7 +42,8 @@ module packet_rx_buffer #(
 
   output roci_pkg::rx_fate_t  fate_o,            // one pulse per frame
   output logic                loopback_room_o,   // a maximum packet fits
-  output logic                half_full_o
+  output logic                half_full_o,
+  output logic                crowded_o
 );
 
   localparam int unsigned ADDR_BITS = $clog2(BEATS);
@@ -281,9 +283,11 @@ module packet_rx_buffer #(
     if (rst_i) begin
       loopback_room_o <= 1'b0;
       half_full_o <= 1'b0;
+      crowded_o <= 1'b0;
     end else begin
       loopback_room_o <= used <= count_t'(BEATS - RESERVE - SLACK / 2);
       half_full_o <= used >= count_t'(BEATS / 2);
+      crowded_o <= used >= count_t'(BEATS / 4 * 3);
     end
   end
 

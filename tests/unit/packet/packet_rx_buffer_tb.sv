@@ -16,7 +16,8 @@ module packet_rx_buffer_tb (
   output roci_pkg::rx_side_t  side_o,
   output roci_pkg::rx_fate_t  fate_o,
   output logic                loopback_room_o,
-  output logic                half_full_o
+  output logic                half_full_o,
+  output logic                crowded_o
 );
   logic beat_valid, first, end_valid, end_fcs_bad, end_short;
   logic header_valid, icrc_valid, icrc_good;
@@ -44,7 +45,8 @@ module packet_rx_buffer_tb (
     .header_valid_i(header_valid), .header_i(header),
     .icrc_valid_i(icrc_valid), .icrc_good_i(icrc_good),
     .end_valid_i(end_valid), .end_fcs_bad_i(end_fcs_bad), .end_short_i(end_short),
-    .beat_valid_o, .beat_ready_i, .beat_o, .side_o, .fate_o, .loopback_room_o, .half_full_o
+    .beat_valid_o, .beat_ready_i, .beat_o, .side_o, .fate_o, .loopback_room_o, .half_full_o,
+    .crowded_o
   );
 endmodule
 

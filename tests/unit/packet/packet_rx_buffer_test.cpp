@@ -276,4 +276,37 @@ TEST_CASE("a full buffer drops whole frames and keeps the loopback reserve") {
   REQUIRE(dropped > 1000);
   REQUIRE(packet > 5);
   REQUIRE_FALSE(bench.dut->half_full_o);
+  REQUIRE_FALSE(bench.dut->crowded_o);
+}
+
+TEST_CASE("half full and crowded at the right fill") {
+  Random random;
+  Bench bench(random, {}, true);
+  bench.beat.stall(Stall(1.0));                      // the way out is blocked
+  wire::RandomFrames frames(random());
+  const auto* info = wire::opcode_info(0x0a);
+  REQUIRE(info != nullptr);
+  const std::size_t beats = (ROCI_CONFIG_WIDE ? 65536 : 16384) / beat_bytes<pkg::beat_t>();
+  constexpr std::size_t kAhead = 8;                  // beats that wait at the way out already
+  pkg::rx_side_t side{};
+  side.loopback = true;                              // may fill all of it
+  std::size_t stored = 0;
+  bench.tick();
+  bench.tick();
+  while (bench.dut->loopback_room_o) {
+    const auto bytes = wire::encode(frames.next(*info));
+    const auto packet = packet_of(bytes);
+    bench.push(packet, side, false, 0.0);
+    for (int k = 0; k < 40; ++k) bench.tick();
+    REQUIRE_FALSE(bench.fates.back().overflow);
+    stored += (packet.size() + beat_bytes<pkg::beat_t>() - 1) / beat_bytes<pkg::beat_t>();
+    const std::size_t used = stored - std::min(stored, kAhead);
+    REQUIRE((bench.dut->half_full_o != 0) == (used >= beats / 2));
+    REQUIRE((bench.dut->crowded_o != 0) == (used >= beats / 4 * 3));
+  }
+  REQUIRE(bench.dut->half_full_o);
+  bench.beat.stall(Stall(0.0));
+  bench.rest();
+  REQUIRE_FALSE(bench.dut->half_full_o);
+  REQUIRE_FALSE(bench.dut->crowded_o);
 }
