@@ -185,8 +185,8 @@ module roci_receive (
   roci_pkg::rx_order_t dispatch_order;
   logic [$bits(roci_pkg::rx_order_t)-1:0] order_bits;
   logic dispatch_ready, commit_ready;
-  logic cmd_valid, cmd_ready;
-  roci_pkg::scatter_cmd_t cmd;
+  logic verdict_valid, verdict_ready, cmd_valid, cmd_ready;
+  roci_pkg::scatter_cmd_t verdict, cmd;
 
   assign ready_o = dispatch_ready && commit_ready;
 
@@ -230,10 +230,25 @@ module roci_receive (
     .requester_valid_i(requester_valid), .requester_ready_o(requester_ready),
     .requester_i(roci_pkg::rx_item_t'(requester_bits)),
     .xlat_valid_o, .xlat_ready_i, .xlat_o, .answer_valid_i, .answer_ready_o, .answer_i,
-    .cmd_valid_o(cmd_valid), .cmd_ready_i(cmd_ready), .cmd_o(cmd),
+    .cmd_valid_o(verdict_valid), .cmd_ready_i(verdict_ready), .cmd_o(verdict),
     .error_valid_o, .error_ready_i, .error_o, .state_i, .count_o(commit_count_o),
     .ready_o(commit_ready)
   );
+  // In narrow the way from the grant of a write back to the judgement would be the chip's longest.
+  if (roci_config_pkg::IS_WIDE) begin : gen_cmd
+    assign cmd_valid = verdict_valid;
+    assign verdict_ready = cmd_ready;
+    assign cmd = verdict;
+  end else begin : gen_cmd
+    logic [$bits(roci_pkg::scatter_cmd_t)-1:0] cmd_bits;
+    common_half_slice #(.WIDTH($bits(roci_pkg::scatter_cmd_t))) u_cmd (
+      .clk_i, .rst_i,
+      .in_valid_i(verdict_valid), .in_ready_o(verdict_ready), .in_i(verdict),
+      .out_valid_o(cmd_valid), .out_ready_i(cmd_ready), .out_o(cmd_bits)
+    );
+    assign cmd = roci_pkg::scatter_cmd_t'(cmd_bits);
+  end
+
   host_scatter u_scatter (
     .clk_i, .rst_i,
     .cmd_valid_i(cmd_valid), .cmd_ready_o(cmd_ready), .cmd_i(cmd),
