@@ -154,7 +154,7 @@ int run(const Options& options) {
   World world(world_config(options));
   std::vector<ServedNic> nics;
   for (unsigned i = 0; i < world.size(); ++i) {
-    if (const auto signal = SignalBlock::waiting()) return kExitSignal + *signal;
+    if (const auto signal = SignalBlock::take()) return kExitSignal + *signal;
     set_up_port(world, i);
     nics.push_back(describe(world, i));
   }

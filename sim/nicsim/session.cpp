@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
 #include "nicsim/options.hpp"
 
@@ -44,6 +45,13 @@ std::optional<int> SignalBlock::waiting() {
     if (sigismember(&pending, signal) == 1) return signal;
   }
   return std::nullopt;
+}
+
+std::optional<int> SignalBlock::take() {
+  const sigset_t set = ours();
+  const timespec now{0, 0};
+  const int signal = sigtimedwait(&set, nullptr, &now);
+  return signal > 0 ? std::optional(signal) : std::nullopt;
 }
 
 Session::Session(Server& server, Simulation& simulation, Notice notice, Patience patience)

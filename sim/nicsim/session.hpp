@@ -49,6 +49,8 @@ class SignalBlock {
 
   /// One that waits now.
   static std::optional<int> waiting();
+  /// Takes one that waits.
+  static std::optional<int> take();
 
  private:
   sigset_t before_{};

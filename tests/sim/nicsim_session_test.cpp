@@ -155,6 +155,9 @@ TEST_CASE("a signal that came before the programs: they do not start") {
   CHECK_FALSE(SignalBlock::waiting());
   raise(SIGTERM);
   CHECK(SignalBlock::waiting() == SIGTERM);
+  CHECK(SignalBlock::take() == SIGTERM);
+  CHECK_FALSE(SignalBlock::take());
+  raise(SIGTERM);
   {
     Bench bench;
     CHECK(bench.run("echo x > " + bench.folder + "/file") == 128 + SIGTERM);
