@@ -98,13 +98,16 @@ module requester_send_path_tb #(
     .epoch_o, .turn_i(turn), .others_fetched_o(others_fetched)
   );
 
+  logic making;
+  wire unused = &{1'b0, making};     // requester_ack reads it
+
   requester_packetizer #(.QUANTUM_CYCLES(QUANTUM_CYCLES)) u_packetizer (
     .clk_i, .rst_i, .ready_o(packetizer_ready), .ctx_i, .ctx_o(packetizer_ctx),
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block),
     .epoch_i(epoch_o), .turn_o(turn),
     .rewind_valid_o, .rewind_ready_i(rewind_ready_o), .rewind_o,
     .ack_state_i, .state_i, .rnr_i,
-    .current_qp_o(current_qp), .others_queued_i(others_queued),
+    .current_qp_o(current_qp), .making_o(making), .others_queued_i(others_queued),
     .others_fetched_i(others_fetched),
     .item_valid_o, .item_ready_i, .item_o,
     .inflight_valid_o, .inflight_ready_i, .inflight_o,
