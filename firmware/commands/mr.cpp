@@ -18,6 +18,7 @@ using P = hwif::CreateMrParams;
 using Rights = hwif::AccessRights;
 
 constexpr unsigned MIN_PAGE_SHIFT = 12, MAX_PAGE_SHIFT = 30;
+constexpr unsigned TABLE_ALIGN = 64;           // a line of context_mtt_cache: eight pages
 
 // Checks the rights of a region (IBTA 10.6.3.1: what the peer may change, we may change).
 bool check_rights(Call& call, Rights rights) {
@@ -65,7 +66,8 @@ bool check_memory(Call& call, const P& p) {
       call.invalid(AdminField::FIRST_BYTE_OFFSET, (1u << shift) - 1);
       return false;
     }
-    if (p.get<P::table_address>() % 8 != 0) {
+    // Lines of a table are read as a whole: one that began elsewhere would bring foreign entries.
+    if (p.get<P::table_address>() % TABLE_ALIGN != 0) {
       call.invalid(AdminField::TABLE_ADDRESS);
       return false;
     }

@@ -51,7 +51,8 @@ module context_mtt_split (
     part.page_shift = checked_i.page_shift;
     part.tag = '{mr: checked_i.mr, incarnation: checked_i.incarnation, line: page_index[51:3]};
     part.page = page_index[2:0];
-    part.line_address = checked_i.table_address + {9'h0, page_index[51:3], 6'h0};
+    // Firmware takes aligned tables only; were one not, a line would still fill its own place alone.
+    part.line_address = {checked_i.table_address[63:6] + {9'h0, page_index[51:3]}, 6'h0};
   end
 
   always_ff @(posedge clk_i) begin

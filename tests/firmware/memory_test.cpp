@@ -260,7 +260,7 @@ TEST_CASE("regions: entry and keys") {
   const auto entry = rig.hw.row<M>(CtxColumn::MPT, answer.object);
   REQUIRE(entry.get<M::iova>() == 0x50000123);
   REQUIRE(entry.get<M::length>() == 10000);
-  REQUIRE(entry.get<M::table_address>() == 0x300008);
+  REQUIRE(entry.get<M::table_address>() == 0x300040);
   REQUIRE(entry.get<M::first_byte_offset>() == 0x123);
   REQUIRE(entry.get<M::key_byte>() == (keys.get<K::lkey>() & 0xff));
   REQUIRE(entry.get<M::rights>() == Rig::mr_params().get<P::rights>());
@@ -328,8 +328,11 @@ TEST_CASE("regions: each bad field") {
   bad([](P& p) { p.set<P::page_shift>(31); }, AdminStatus::INVALID, AdminField::PAGE_SHIFT);
   bad([](P& p) { p.set<P::first_byte_offset>(4096); }, AdminStatus::INVALID,
       AdminField::FIRST_BYTE_OFFSET);
-  bad([](P& p) { p.set<P::table_address>(0x30000c); }, AdminStatus::INVALID,
-      AdminField::TABLE_ADDRESS);
+  // The chip reads lines of 64 bytes: another start would put pages into a neighbour's line.
+  for (const unsigned offset : {1u, 8u, 32u, 56u}) {
+    bad([&](P& p) { p.set<P::table_address>(0x300000 + offset); }, AdminStatus::INVALID,
+        AdminField::TABLE_ADDRESS);
+  }
   bad([](P& p) { p.set<P::iova>(~std::uint64_t{0} - 9998); }, AdminStatus::INVALID,
       AdminField::LENGTH);
   bad([](P& p) { p.set<P::contiguous>(true); }, AdminStatus::INVALID,
@@ -466,6 +469,12 @@ TEST_CASE("regions: reregistration keeps the keys") {
     i.set<I::memory>(p);
     i.set<I::change_translation>(true);
   }), AdminStatus::INVALID, AdminField::PAGE_SHIFT);
+  rig.refused<admin::ReregMr>(1, rereg([&](I& i) {
+    P p = Rig::mr_params();
+    p.set<P::table_address>(0x300008);
+    i.set<I::memory>(p);
+    i.set<I::change_translation>(true);
+  }), AdminStatus::INVALID, AdminField::TABLE_ADDRESS);
   rig.refused<admin::ReregMr>(2, rereg([](I&) {}), AdminStatus::NOT_FOUND, AdminField::OBJECT);
   REQUIRE(rig.hw.row<M>(CtxColumn::MPT, made.object) == entry);
 }

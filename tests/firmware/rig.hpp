@@ -186,7 +186,7 @@ struct Rig {
     P p{};
     p.set<P::iova>(0x5000'0123);
     p.set<P::length>(10000);
-    p.set<P::table_address>(0x30'0008);
+    p.set<P::table_address>(0x30'0040);
     p.set<P::first_byte_offset>(0x123);
     p.set<P::page_shift>(12);
     R rights{};
