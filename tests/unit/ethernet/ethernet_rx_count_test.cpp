@@ -73,3 +73,55 @@ TEST_CASE("frames and bytes of both sides add up") {
     REQUIRE(together > 50);
   }
 }
+
+TEST_CASE("frames of one beat on both sides in every cycle, and the longest frames together") {
+  constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
+  Random random;
+  Dut<DUT_CLASS> dut(random());
+  dut->wire_good_i = 0;
+  dut->loopback_valid_i = 0;
+  dut.reset();
+  std::uint64_t frames = 0, bytes = 0, want_frames = 0, want_bytes = 0;
+  const auto tick = [&] {
+    dut.tick();
+    const auto count = roci::sv::roci_count_pkg::rx_frame_count_t::unpack(dut->count_o);
+    frames += count.frame;
+    bytes += count.bytes;
+  };
+  pkg::rx_side_t side{};
+  side.pack(dut->loopback_side_i);
+  for (std::size_t round = 0; round < scaled(20); ++round) {
+    const std::size_t burst = random.between(1, ROCI_CONFIG_WIDE ? 2000 : 6);
+    for (std::size_t n = 0; n < burst; ++n) {
+      pkg::beat_t beat{};
+      beat.last = true;
+      beat.bytes = static_cast<decltype(beat.bytes)>(random.between(1, kBeat));
+      beat.pack(dut->loopback_i);
+      dut->loopback_valid_i = 1;
+      dut->wire_good_i = 1;
+      dut->wire_bytes_i = 60;
+      want_frames += 2;
+      want_bytes += 60 + 14 + beat.bytes;
+      tick();
+    }
+    // the longest frame of loopback ends with the longest of the wire
+    dut->wire_good_i = 0;
+    pkg::beat_t beat{};
+    beat.bytes = kBeat;
+    for (unsigned left = 4096 / kBeat + 1; left != 0; --left) {
+      beat.last = left == 1;
+      beat.pack(dut->loopback_i);
+      dut->wire_good_i = beat.last;
+      dut->wire_bytes_i = 0x3fff;
+      tick();
+      want_bytes += kBeat;
+    }
+    want_frames += 2;
+    want_bytes += 14 + 0x3fff;
+    dut->wire_good_i = 0;
+    dut->loopback_valid_i = 0;
+    for (std::size_t n = 0; n < burst + 4; ++n) tick();
+    REQUIRE(frames == want_frames);
+    REQUIRE(bytes == want_bytes);
+  }
+}
