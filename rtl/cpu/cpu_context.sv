@@ -10,13 +10,14 @@
 // Words of a group go to consecutive words of the row (or to the same word of consecutive rows); those
 // of a read group come from there and are put behind its header. Everything happens in order.
 //
-// An access that no block answers within TIMEOUT cycles is given up and remembered (error_o): the
-// firmware stops with a fault instead of hanging.
+// An access that no block answers within 2^TIMEOUT_LOG2 cycles is given up and remembered (error_o):
+// the firmware stops with a fault instead of hanging. That is for a device that is broken: an owner
+// whose pipeline the host's memory holds up answers late, and must not be taken for one.
 // Neighbours: cpu_registers, cpu_ram, all owners of columns.
 `default_nettype none
 
 module cpu_context #(
-  parameter int unsigned TIMEOUT = 4096                // cycles
+  parameter int unsigned TIMEOUT_LOG2 = 28             // cycles: about a second
 ) (
   input  wire                       clk_i,
   input  wire                       rst_i,
@@ -61,14 +62,12 @@ module cpu_context #(
     logic [3:0] first_word;
   } header_t;
 
-  localparam int unsigned TIME_BITS = $clog2(TIMEOUT + 1);
-
   state_e state_q;
   cpu_pkg::ram_addr_t pointer_q;               // next word of the list
   logic [4:0] left_q;                          // words left in the group
   logic last_q, by_index_q;
   roci_pkg::ctx_req_t ctx_q;
-  logic [TIME_BITS-1:0] time_q;
+  logic [TIMEOUT_LOG2:0] time_q;
   header_t address, header;
   logic answered;
   state_e next_group;
@@ -83,7 +82,7 @@ module cpu_context #(
   assign write_addr_o = pointer_q;
   assign write_data_o = rdata_o;
   assign next_group = last_q ? IDLE : HEADER;
-  assign answered = ctx_q.valid && (ctx_i.done || time_q == TIME_BITS'(TIMEOUT));
+  assign answered = ctx_q.valid && (ctx_i.done || time_q[TIMEOUT_LOG2]);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin

@@ -9,6 +9,8 @@
 // payload beat is there; one beat per cycle, packets back to back (narrow reads a row word by word in
 // 5 cycles; the shortest packet has 7 beats).
 //
+// A path is changed while its QP answers (SQD): from the first word of a row to the last no
+// descriptor is taken, so that a packet has the old path or the new one.
 // Does not: ICRC (packet_icrc_insert), Ethernet header (ethernet_tx: its fields ride beside each
 // beat). A bus error in the payload is passed on as `err` on the last beat.
 // Neighbours: packet_tx_decide, host_gather → here → packet_icrc_insert.
@@ -49,11 +51,15 @@ module packet_header_build (
   localparam int unsigned ROW_WORDS = 5;
   logic [ROW_WORDS*64-1:0] row;
   logic [63:0] row_word;
-  logic ctx_selected, ctx_read, ctx_read_q, row_read, row_valid;
+  logic is_path, ctx_selected, ctx_read, ctx_read_q, row_read, row_valid, desc1_valid_q;
+  logic row_open_q;                                    // a row is written: word 0 was, the last not yet
+  roci_pkg::tx_desc_t desc1_q;
   roci_hwif_pkg::ctx_qp_path_t path;
 
-  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q
-                        && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_PATH;
+  // not while a row is on its way
+  assign is_path = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_PATH;
+  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q && is_path
+                        && (!desc1_valid_q || row_valid);
 
   common_row_ram #(
     .WORDS(ROW_WORDS), .DEPTH(QPS), .SERIAL(!roci_config_pkg::IS_WIDE)
@@ -62,14 +68,13 @@ module packet_header_build (
     .write_i(ctx_selected && ctx_i.write), .word_read_i(ctx_read),
     .index_i(roci_pkg::qp_t'(ctx_i.index)), .word_i(ctx_i.word), .wdata_i(ctx_i.wdata),
     .word_o(row_word),
-    .row_read_i(row_read), .row_index_i(desc_i.qp), .row_valid_o(row_valid), .row_o(row)
+    .row_read_i(row_read), .row_index_i(ctx_read_q ? desc1_q.qp : desc_i.qp), .row_valid_o(row_valid), .row_o(row)
   );
   assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
 
   // ------------------------------------------------------------ stage 1: row is being read for desc1
-  // Stage 2 holds the finished header. A read of the context bus takes stage 1 for one turn.
-  logic desc1_valid_q;
-  roci_pkg::tx_desc_t desc1_q;
+  // Stage 2 holds the finished header. A read of the context bus does not wait for the link: it takes
+  // the row away from desc1, which stays until its own row is read again.
   logic stage1_free, stage2_free;
 
   logic header_valid_q;
@@ -82,13 +87,14 @@ module packet_header_build (
 
   assign stage2_free = !header_valid_q || packet_done;
   assign stage1_free = !desc1_valid_q || (stage2_free && row_valid);
-  assign desc_ready_o = stage1_free && !(ctx_selected && !ctx_i.write) && !ctx_read_q;
-  assign row_read = desc_valid_i && desc_ready_o;
-  assign ctx_read = ctx_selected && !ctx_i.write && !desc1_valid_q;
+  assign ctx_read = ctx_selected && !ctx_i.write;
+  assign desc_ready_o = stage1_free && !ctx_selected && !ctx_read_q && !row_open_q;
+  assign row_read = (desc_valid_i && desc_ready_o) || (ctx_read_q && desc1_valid_q);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       desc1_valid_q <= 1'b0;
+      row_open_q <= 1'b0;
       ctx_read_q <= 1'b0;
       ctx_o <= '0;
     end else begin
@@ -96,6 +102,12 @@ module packet_header_build (
         desc1_valid_q <= desc_valid_i && desc_ready_o;
       end
       ctx_read_q <= ctx_read;
+      if (ctx_selected && ctx_i.write) begin
+        if (ctx_i.word == '0) row_open_q <= 1'b1;
+        if (ctx_i.word == 4'(ROW_WORDS - 1)) row_open_q <= 1'b0;
+      end
+      // a list that was broken off (firmware started anew) holds nothing up: the next access is elsewhere
+      if (ctx_i.valid && !is_path) row_open_q <= 1'b0;
       ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
       ctx_o.rdata <= ctx_read_q ? row_word : '0;
     end

@@ -3,7 +3,7 @@
 // cpu_context: single accesses and lists of random groups, reads and writes, by word and by row, against
 // a map of the columns; owners answer after random delays, the RAM is granted at random; an access that
 // nobody answers is given up and remembered.
-// model: configs=any args=-GTIMEOUT=200
+// model: configs=any args=-GTIMEOUT_LOG2=13
 #include DUT_HEADER
 
 #include <catch2/catch.hpp>
@@ -111,7 +111,7 @@ struct Bench {
     dut.tick();
     dut->start_access_i = 0;
     dut.eval();
-    dut.run_until([&] { return dut->busy_o == 0; }, "access", 1000);
+    dut.run_until([&] { return dut->busy_o == 0; }, "access", 10'000);
     return dut->rdata_o;
   }
 };
@@ -222,8 +222,10 @@ TEST_CASE("a list that reads 30 words takes few cycles") {
 TEST_CASE("an access that nobody answers ends and is remembered") {
   Bench bench(2);
   bench.owners.deaf = 9;
+  const auto start = bench.dut.cycle();
   bench.access(false, 9, 0, 0);
   REQUIRE(bench.dut->error_o == 1);
+  REQUIRE(bench.dut.cycle() - start >= 1u << 13);
   REQUIRE(bench.access(true, 3, 5, 1, 77) == 0);
   REQUIRE(bench.access(false, 3, 5, 1) == 77);
   REQUIRE(bench.dut->error_o == 1);

@@ -51,6 +51,7 @@ struct Bench {
   Sink<pkg::beat_t> beat;
   std::vector<pkg::packet_side_t> sides;
   std::map<unsigned, Path> paths;
+  std::map<unsigned, std::array<std::uint64_t, 5>> rows;
   pkg::port_t port{};
 
   explicit Bench(Random& r)
@@ -107,10 +108,9 @@ struct Bench {
     row.set<Row::sgid_index>(static_cast<std::uint8_t>(gid_index));
     row.set<Row::flow_label>(p.flow_label);
     const auto words = std::bit_cast<std::array<std::uint64_t, 5>>(row);
-    for (unsigned word = 0; word < 5; ++word) {
-      write(qp, word, words[word]);
-      REQUIRE(read(qp, word) == words[word]);
-    }
+    for (unsigned word = 0; word < 5; ++word) write(qp, word, words[word]);
+    for (unsigned word = 0; word < 5; ++word) REQUIRE(read(qp, word) == words[word]);
+    rows[qp] = words;
     for (unsigned b = 0; b < 6; ++b) {
       p.wire.dst_mac[b] = static_cast<std::uint8_t>(dmac >> (40 - 8 * b));
     }
@@ -294,6 +294,39 @@ TEST_CASE("packets equal the codec's") {
     bench.dut.tick(20);
     check(bench, packets);
   }
+}
+
+TEST_CASE("paths are read and written while packets wait for the link") {
+  Random random;
+  Bench bench(random);
+  Monitor<pkg::packet_side_t> side("side", bench.dut->beat_valid_o, bench.dut->beat_ready_i,
+                                   bench.dut->side_o);
+  side.on_transfer([&](const pkg::packet_side_t& s) { bench.sides.push_back(s); });
+  bench.dut.attach(side);
+  std::vector<Packet> packets;
+  for (int n = 0; n < 30; ++n) packets.push_back(push_packet(bench, 0x0a, 4096));
+  std::size_t begun = 0;
+  for (unsigned round = 0; !bench.payload.empty(); ++round) {
+    // a pause of the link, wherever the packets are
+    bench.beat.stall(Stall(1.0));
+    bench.dut.tick(random.below(20));
+    const auto passed = bench.beat.received().size();
+    for (unsigned n = 0; n < 10; ++n) {
+      const auto qp = static_cast<unsigned>(random.below(8));
+      const auto word = static_cast<unsigned>(random.below(5));
+      const auto before = bench.dut.cycle();
+      REQUIRE(bench.read(qp, word) == bench.rows[qp][word]);
+      REQUIRE(bench.dut.cycle() - before <= 10);
+    }
+    bench.set_path(8 + round % 8);
+    begun += bench.beat.received().size() - passed;
+    bench.beat.stall(Stall(0.0));
+    bench.dut.tick(random.below(3 * 4096 / kBeat));
+  }
+  REQUIRE(begun <= 2);                       // the link really stood still
+  bench.beat.stall(Stall(0.0));
+  bench.dut.tick(3 * 4096 / kBeat);
+  check(bench, packets);
 }
 
 TEST_CASE("golden vectors of the opcodes that are built") {
