@@ -198,7 +198,7 @@ module roci_control #(
   );
 
   // ------------------------------------------------------------------------------- CPU, interrupts
-  logic cpu_irq_valid;
+  logic cpu_irq_valid, cpu_active;
   cpu_pkg::irq_raise_t cpu_irq;
 
   cpu_subsystem #(.FIRMWARE(FIRMWARE)) u_cpu (
@@ -220,7 +220,7 @@ module roci_control #(
     .token_i(cpu_token_i),
     .irq_valid_o(cpu_irq_valid), .irq_ready_i(1'b1), .irq_o(cpu_irq),
     .event_valid_o(cpu_event_valid_o), .event_ready_i(cpu_event_ready_i), .event_o(cpu_event_o),
-    .count_o(cpu_count)
+    .count_o(cpu_count), .active_o(cpu_active)
   );
   host_interrupt u_interrupt (
     .clk_i, .rst_i,
@@ -230,16 +230,8 @@ module roci_control #(
     .count_interrupt_o(count_interrupt)
   );
 
-  // commands that were fetched and have not been answered, functions in reset
-  logic [7:0] commands_q;
-  always_ff @(posedge clk_i) begin
-    if (rst_i) begin
-      commands_q <= '0;
-    end else begin
-      commands_q <= commands_q + 8'(fetch_valid && fetch_ready) - 8'(cpu_count.admin_commands);
-    end
-  end
-  assign commands_o = commands_q != '0 || fetch_valid || fn_disabled_o != '0;
+  // commands that have not been answered, functions in reset
+  assign commands_o = cpu_active || fn_disabled_o != '0;
 
   // ---------------------------------------------------------------------------------- context
   logic state_ready, mr_ready, mtt_ready, timer_ready, mr_wrap;

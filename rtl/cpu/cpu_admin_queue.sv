@@ -76,7 +76,8 @@ module cpu_admin_queue (
   input  wire                            irq_ready_i,
   output cpu_pkg::irq_raise_t            irq_o,
 
-  output cpu_pkg::cpu_counters_t         count_o            // pulses
+  output cpu_pkg::cpu_counters_t         count_o,           // pulses
+  output logic                           active_o           // commands are not answered yet
 );
 
   // who gets the one order register in this cycle (see below)
@@ -189,7 +190,7 @@ module cpu_admin_queue (
     job_e;
 
   job_e job_q;
-  logic job_valid;
+  logic job_valid, job_take, reset_done;
   cpu_pkg::completion_job_t job, job_info_q;
   cpu_pkg::admin_place_t place_q;
 
@@ -198,6 +199,9 @@ module cpu_admin_queue (
     .out_valid_o(job_valid), .out_ready_i(job_q == JOB_IDLE), .out_o(job), .usage_o()
   );
 
+  assign job_take = job_q == JOB_IDLE && job_valid;
+  assign reset_done = command_valid_i && command_ready_o
+                      && command_i.order == cpu_pkg::ADMIN_RESET_DONE;
   assign place_valid_o = job_q == JOB_PLACE;
   assign place_fn_o = job_info_q.fn;
   assign write_valid_o = job_q == JOB_WRITE;
@@ -230,10 +234,31 @@ module cpu_admin_queue (
         end
         default: if (order_release_take) job_q <= JOB_IDLE;       // JOB_RELEASE
       endcase
-      count_o.admin_commands <= job_q == JOB_IDLE && job_valid;
-      count_o.admin_errors <= job_q == JOB_IDLE && job_valid && job.is_error;
-      count_o.function_resets <= command_valid_i && command_ready_o
-                                 && command_i.order == cpu_pkg::ADMIN_RESET_DONE;
+      count_o.admin_commands <= job_take;
+      count_o.admin_errors <= job_take && job.is_error;
+      count_o.function_resets <= reset_done;
+    end
+  end
+
+  // --------------------------------------------------------------------------------- not answered yet
+  // Commands per function that the firmware has or will have: one that it may take, those that wait
+  // released, and those of the FIFO. A function's reset forgets what is left.
+  typedef logic [2:0] commands_t;
+  commands_t [cpu_pkg::FNS-1:0] commands_q;
+
+  assign active_o = commands_q != '0 || fetch_q != FETCH_IDLE || fetch_valid_i;
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned n = 0; n < cpu_pkg::FNS; n++) begin
+      automatic logic comes = fetched && fn_q == roci_pkg::fn_t'(n);
+      automatic logic goes = job_take && job.fn == roci_pkg::fn_t'(n);
+      if (rst_i || (reset_done && command_i.fn == roci_pkg::fn_t'(n))) begin
+        commands_q[n] <= '0;
+      end else if (comes != goes) begin
+        commands_q[n] <= comes ? commands_q[n] + 1'b1 : commands_q[n] - 1'b1;
+        assert (comes ? commands_q[n] != '1 : commands_q[n] != '0)
+        else $error("cpu_admin_queue: answers and commands do not match");
+      end
     end
   end
 

@@ -81,7 +81,8 @@ module cpu_subsystem #(
   input  wire                           event_ready_i,
   output roci_pkg::event_t              event_o,
 
-  output cpu_pkg::cpu_counters_t        count_o            // pulses
+  output cpu_pkg::cpu_counters_t        count_o,           // pulses
+  output logic                          active_o           // admin commands are not answered yet
 );
 
   // core and registers
@@ -189,7 +190,7 @@ module cpu_subsystem #(
     .write_tag_o(admin_tag), .write_phase_o(admin_phase), .write_busy_i(copy_out_busy),
     .token_valid_i, .token_ready_o, .token_i,
     .copy_done_o(copy_out_done), .copy_error_o(copy_out_error),
-    .irq_valid_o, .irq_ready_i, .irq_o, .count_o
+    .irq_valid_o, .irq_ready_i, .irq_o, .count_o, .active_o
   );
 
   cpu_host_read u_host_read (

@@ -4,7 +4,7 @@
 // random delays. Every command of a live function reaches the firmware once, with its input exactly if
 // that could be read; every completion is written once, in its place, its interrupt comes after
 // its token; bus errors stop the function; a reset function gets nothing more, and its reset ends only
-// when no fetch of it is under way.
+// when no fetch of it is under way. Active as long as something is not answered, and no longer.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -174,6 +174,8 @@ struct Bench {
   }
 
   void firmware_step() {
+    // Whoever holds time for us must see what is not answered.
+    if (!held.empty() || !released_early.empty()) REQUIRE(dut->active_o == 1);
     if (dut->ready_valid_o && random.chance(0.5)) {
       const unsigned fn = dut->ready_fn_o;
       Function& f = fns[fn];
@@ -388,6 +390,7 @@ TEST_CASE("commands come, completions go, resets end clean") {
     REQUIRE(bench.released_early.empty());
     bench.dut.tick(3000);
     REQUIRE(bench.token.empty());
+    REQUIRE(bench.dut->active_o == 0);
     for (const Function& f : bench.fns) REQUIRE_FALSE(f.busy);
     for (const auto& [key, due] : bench.irqs_due) REQUIRE(due == 0);
     REQUIRE(bench.failures == 0);
