@@ -317,7 +317,6 @@ module responder_check (
     ctx_dyn_now.unacknowledged = row4_q.unacknowledged;
     ctx_dyn_now.acked_psn = row4_q.acked_psn;
     ctx_dyn_now.reads = row4_q.reads;
-    ctx_dyn_now.acked_reads = row4_q.acked_reads;
 
     if (p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ) begin
       ctx_rdata4 = ctx_word4 ? ctx_static_now[127:64] : ctx_static_now[63:0];
@@ -361,7 +360,6 @@ module responder_check (
       row_next.unacknowledged = ctx_dyn_new.unacknowledged;
       row_next.acked_psn = ctx_dyn_new.acked_psn;
       row_next.reads = ctx_dyn_new.reads;
-      row_next.acked_reads = ctx_dyn_new.acked_reads;
     end
     write_static = done4 && p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ && ctx_write4;
     write_row = done4 && (is_request4

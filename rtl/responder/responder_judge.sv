@@ -10,7 +10,8 @@
 // - ahead: one sequence NAK with PSN = next_psn, then silence until that arrives; silence also
 //   after an RNR NAK (wire.md 2.3).
 // - behind (also exactly 2^23 away): SEND and WRITE are acknowledged again with the PSN of the last
-//   executed SEND or WRITE, READs go to the search in the replay entries, anything else is dropped;
+//   executed SEND or WRITE (behind all READs so far: later than it must, and never in a circle of the
+//   READ count), READs go to the search in the replay entries, anything else is dropped;
 //   the message in progress is not disturbed (wire.md 2.9).
 // A receive WQE that is posted but not yet in its slot: `wait_o`; under pressure of the packet
 // buffer the packet counts as lost instead (sequence NAK, never RNR; architecture.md 3.2).
@@ -246,7 +247,6 @@ module responder_judge (
             action_o.respond.syndrome = responder_pkg::SYNDROME_ACK;
             row_o.unacknowledged = action_o.respond_valid ? 4'd0 : row_i.unacknowledged + 4'd1;
             row_o.acked_psn = request_i.psn;
-            row_o.acked_reads = row_i.reads;
           end
           if (is_write) begin
             row_o.va = action_o.va + 64'(request_i.payload_length);
@@ -303,7 +303,6 @@ module responder_judge (
         action_o.respond.kind = roci_pkg::RESPOND_DUP_ACK;
         action_o.respond.syndrome = responder_pkg::SYNDROME_ACK;
         action_o.respond.psn = row_i.acked_psn;
-        action_o.respond.entry = roci_pkg::replay_slot_t'(row_i.acked_reads);
       end
     end
   end

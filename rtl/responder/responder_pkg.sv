@@ -100,7 +100,6 @@ package responder_pkg;
     logic [3:0] unacknowledged;
     roci_pkg::psn_t acked_psn;
     roci_pkg::read_ordinal_t reads;
-    roci_pkg::read_ordinal_t acked_reads;
     roci_pkg::addr_t va;             // WRITE: next byte
     roci_pkg::mkey_t rkey;
     logic [31:0] remaining;          // WRITE: bytes to come

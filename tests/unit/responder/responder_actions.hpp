@@ -80,7 +80,6 @@ inline std::string row_differs(const rs::dyn_row_t& row, const RxModel& m) {
   if (!m.closed && row.nak_sent != m.nak_sent) text += " nak_sent";
   if (row.acked_psn != m.acked_psn) text += " acked_psn";
   if (row.reads != (m.reads & 0xff)) text += " reads";
-  if (row.acked_reads != (m.acked_reads & 0xff)) text += " acked_reads";
   if (m.message == RxModel::write &&
       (row.va != m.va || row.rkey != m.rkey || row.remaining != m.remaining ||
        row.total != m.total)) {

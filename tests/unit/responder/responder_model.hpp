@@ -131,7 +131,7 @@ class RxModel {
   std::uint32_t next_psn = 0, acked_psn = 0, msn = 0;
   bool nak_sent = false, closed = false, established = false;
   unsigned unacknowledged = 0;
-  std::uint64_t reads = 0, acked_reads = 0;
+  std::uint64_t reads = 0;
   std::deque<ReadEntry> entries;          // the newest `ring` ones
   unsigned long duplicate_reads_found = 0, duplicate_reads_lost = 0;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> found;  // {ordinal, packet} to be answered
@@ -285,7 +285,7 @@ class RxModel {
     const unsigned op = h.opcode & 0x1fu;
     if (op < READ_REQUEST) {
       answer(item, rp::RESPOND_DUP_ACK, acked_psn, 0x1f);
-      item.end_info.respond.entry = static_cast<std::uint8_t>(acked_reads);
+      item.end_info.respond.entry = static_cast<std::uint8_t>(reads);
     } else if (op == READ_REQUEST) {
       const ReadEntry* hit = nullptr;
       for (const ReadEntry& e : entries) {
@@ -332,7 +332,6 @@ class RxModel {
 
     next_psn = (next_psn + 1) & psn_mask;
     acked_psn = h.psn;
-    acked_reads = reads;
     if (h.ackreq || ++unacknowledged == 16) {
       answer(item, rp::RESPOND_ACK, h.psn, 0x1f);
       unacknowledged = 0;
