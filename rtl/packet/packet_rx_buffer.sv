@@ -7,9 +7,9 @@
 // end of the frame (FCS, length). Good: the packet goes out. Bad: its beats are skipped and `fate_o`
 // tells the first check that failed, in the order of wire.md 2.2. No room: the packet is dropped
 // whole, whatever it was; RX never holds up the wire (rule 2).
-// The last RESERVE beats are for loopback packets only, which wait (`loopback_room_o`) instead of being
-// dropped. `half_full_o` tells the responder that waiting for a receive is no longer free; `crowded_o`
-// (three quarters) is counted.
+// The last RESERVE beats and the last entries are for loopback packets only, which wait
+// (`loopback_room_o`) instead of being dropped. `half_full_o` tells the responder that waiting for a
+// receive is no longer free; `crowded_o` (three quarters) is counted.
 //
 // Input: valid-only streams of packet_rx_trim and the checkers. Output: one beat per cycle.
 // Memory: common_ram_sdp, two cycles of latency behind a small FIFO (URAM in `wide`).
@@ -187,7 +187,9 @@ module packet_rx_buffer #(
   localparam int unsigned HELD_BITS = $clog2(PACKETS + 1);
   logic [HELD_BITS-1:0] held_q;
   logic packet_begins, packet_overflows;
-  assign packet_slots = held_q < HELD_BITS'(PACKETS - 16);
+  // 16 are for those in the joining FIFOs, 16 more for loopback
+  assign packet_slots = side_i.loopback ? held_q < HELD_BITS'(PACKETS - 16)
+                                        : held_q < HELD_BITS'(PACKETS - 32);
   assign packet_begins = beat_valid_i && beat_i.last;
   assign packet_overflows = join_now && joined.beats == '0;
 
@@ -285,8 +287,9 @@ module packet_rx_buffer #(
       half_full_o <= 1'b0;
       crowded_o <= 1'b0;
     end else begin
-      loopback_room_o <= used <= count_t'(BEATS - RESERVE - SLACK / 2);
-      half_full_o <= used >= count_t'(BEATS / 2);
+      loopback_room_o <= used <= count_t'(BEATS - RESERVE - SLACK / 2)
+                         && held_q <= HELD_BITS'(PACKETS - 32 + SLACK / 2);
+      half_full_o <= used >= count_t'(BEATS / 2) || held_q >= HELD_BITS'(PACKETS / 2);
       crowded_o <= used >= count_t'(BEATS / 4 * 3);
     end
   end

@@ -310,3 +310,36 @@ TEST_CASE("half full and crowded at the right fill") {
   REQUIRE_FALSE(bench.dut->half_full_o);
   REQUIRE_FALSE(bench.dut->crowded_o);
 }
+
+TEST_CASE("as many short packets as there are: pressure is told in time, loopback keeps its places") {
+  Random random;
+  Bench bench(random, {}, true);
+  bench.beat.stall(Stall(1.0));                      // the way out is blocked
+  wire::RandomFrames frames(random());
+  const auto* info = wire::opcode_info(0x11);        // ACK: the shortest
+  REQUIRE(info != nullptr);
+  const auto packet = packet_of(wire::encode(frames.next(*info)));
+  pkg::rx_side_t side{};
+  unsigned before = 0;                               // good ones until pressure was told
+  std::size_t sent = 0;
+  for (; sent < 600; ++sent) {
+    bench.push(packet, side, false, 0.0);
+    if (!bench.dut->half_full_o) ++before;
+  }
+  REQUIRE(bench.dut->half_full_o);
+  REQUIRE(before < 300);
+  for (int k = 0; k < 40; ++k) bench.tick();
+  REQUIRE(bench.fates.back().overflow);              // the wire's are dropped
+  REQUIRE(bench.dut->loopback_room_o);
+  side.loopback = true;
+  std::size_t own = 0;
+  for (; bench.dut->loopback_room_o && own < 1000; ++own) bench.push(packet, side, false, 0.0);
+  REQUIRE(own >= 1);
+  REQUIRE(own < 1000);
+  bench.beat.stall(Stall(0.0));
+  bench.rest();
+  REQUIRE(bench.fates.size() == sent + own);
+  for (const auto& fate : bench.fates) REQUIRE_FALSE((fate.loopback && fate.overflow));
+  REQUIRE(bench.dut->loopback_room_o);
+  REQUIRE_FALSE(bench.dut->half_full_o);
+}
