@@ -329,6 +329,54 @@ TEST_CASE("paths are read and written while packets wait for the link") {
   check(bench, packets);
 }
 
+TEST_CASE("a path that is rewritten while its packets leave is the old one or the new one") {
+  Random random;
+  Bench bench(random);
+  Monitor<pkg::packet_side_t> side("side", bench.dut->beat_valid_o, bench.dut->beat_ready_i,
+                                   bench.dut->side_o);
+  side.on_transfer([&](const pkg::packet_side_t& s) { bench.sides.push_back(s); });
+  bench.dut.attach(side);
+  std::vector<pkg::tx_desc_t> descs;
+  for (int n = 0; n < 1000; ++n) {
+    auto d = random_payload<pkg::tx_desc_t>(random);
+    d.qp = 0;
+    d.opcode = 0x11;
+    d.payload_length = 0;
+    descs.push_back(d);
+    bench.desc.push(d);
+  }
+  std::vector<Path> versions{bench.paths[0]};
+  while (!bench.desc.empty()) {
+    bench.set_path(0);
+    versions.push_back(bench.paths[0]);
+    bench.dut.tick(random.below(20));
+  }
+  bench.dut.tick(100);
+  std::size_t at = 0, version = 0, changes = 0;
+  for (const auto& d : descs) {
+    const auto& s = bench.sides.at(at).ethernet;
+    wire::Bytes got;
+    for (bool last = false; !last; ++at) {
+      const auto& b = bench.beat.received().at(at);
+      for (unsigned k = 0; k < b.bytes; ++k) got.push_back(get_byte(b.data, k));
+      last = b.last;
+    }
+    // that of the packet before, or a later one
+    for (const auto before = version;; ++version) {
+      REQUIRE(version < versions.size());
+      bench.paths[0] = versions[version];
+      std::uint64_t dmac = 0;
+      for (const auto byte : versions[version].wire.dst_mac) dmac = dmac << 8 | byte;
+      if (got == bench.expected(d, {}) && s.dmac == dmac && s.tci == versions[version].tci &&
+          s.vlan_valid == versions[version].vlan) {
+        changes += version != before;
+        break;
+      }
+    }
+  }
+  REQUIRE(changes > 5);
+}
+
 TEST_CASE("golden vectors of the opcodes that are built") {
   Random random;
   Bench bench(random);
