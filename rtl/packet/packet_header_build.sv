@@ -68,7 +68,8 @@ module packet_header_build (
     .write_i(ctx_selected && ctx_i.write), .word_read_i(ctx_read),
     .index_i(roci_pkg::qp_t'(ctx_i.index)), .word_i(ctx_i.word), .wdata_i(ctx_i.wdata),
     .word_o(row_word),
-    .row_read_i(row_read), .row_index_i(ctx_read_q ? desc1_q.qp : desc_i.qp), .row_valid_o(row_valid), .row_o(row)
+    .row_read_i(row_read), .row_index_i(ctx_read_q ? desc1_q.qp : desc_i.qp),
+    .row_valid_o(row_valid), .row_o(row)
   );
   assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
 
