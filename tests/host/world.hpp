@@ -19,23 +19,39 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace roci::test {
 
-/// Random numbers from ROCI_SEED, or 1; the seed is printed if a test fails.
+/// The seed of this program: ROCI_SEED, or 1. Printed on stderr at its first use.
+inline uint64_t base_seed() {
+  static const uint64_t seed = [] {
+    uint64_t value = 1;
+    if (const char* text = getenv("ROCI_SEED"); text != nullptr && *text != 0) {
+      char* end = nullptr;
+      value = strtoull(text, &end, 0);
+      if (*end != 0) throw std::invalid_argument(std::string("ROCI_SEED is not a number: ") + text);
+    }
+    std::cerr << "seed " << value << " (replay with ROCI_SEED=" << value << ")" << std::endl;
+    return value;
+  }();
+  return seed;
+}
+
+/// Random numbers from the program's seed.
 class Random {
  public:
-  Random() : seed_(getenv("ROCI_SEED") ? strtoull(getenv("ROCI_SEED"), nullptr, 0) : 1), engine_(seed_) {}
+  Random() : engine_(base_seed()) {}
   uint64_t operator()() { return engine_(); }
   /// low…high, both included.
   uint64_t between(uint64_t low, uint64_t high) {
     return std::uniform_int_distribution<uint64_t>(low, high)(engine_);
   }
-  uint64_t seed() const { return seed_; }
+  uint64_t seed() const { return base_seed(); }
 
  private:
-  uint64_t seed_;
   std::mt19937_64 engine_;
 };
 
@@ -74,9 +90,11 @@ class Buffer {
 inline constexpr unsigned ALL_ACCESS =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-/// One opened device with the usual objects.
+/// One opened device with the usual objects. Without options: those of the environment, so that
+/// ROCI_DMA=scatter makes all memory of a test go through page tables.
 struct Host {
-  Host(std::unique_ptr<Transport> transport, DeviceOptions options = {})
+  explicit Host(std::unique_ptr<Transport> transport,
+                const DeviceOptions& options = DeviceOptions::from_environment())
       : device(Device::open(std::move(transport), options)), context(device), pd(context) {}
 
   std::shared_ptr<Device> device;
@@ -147,8 +165,8 @@ inline ibv_qp_cap caps(unsigned wr = 16, unsigned sge = 2, unsigned inline_bytes
 
 /// Two NICs in this process, a device on each, and one connected pair of queue pairs.
 struct Pair {
-  explicit Pair(DeviceOptions options = {}, ibv_qp_cap cap = caps(), unsigned entries = 64,
-                bool signal_all = false)
+  explicit Pair(const DeviceOptions& options = DeviceOptions::from_environment(),
+                ibv_qp_cap cap = caps(), unsigned entries = 64, bool signal_all = false)
       : a_nic(fabric, 0),
         b_nic(fabric, 1),
         a(make_inproc_transport(a_nic), options),

@@ -29,7 +29,8 @@ inline std::vector<sim::ChipConfig> configs() {
 
 /// The NICs of a test and a device on each.
 struct RtlHosts {
-  explicit RtlHosts(const sim::WorldConfig& config, DeviceOptions options = {})
+  explicit RtlHosts(const sim::WorldConfig& config,
+                    const DeviceOptions& options = DeviceOptions::from_environment())
       : world(config),
         a(make_inproc_transport(world.nic(0)), options),
         b(make_inproc_transport(world.nic(1)), options) {}
@@ -249,7 +250,7 @@ class Counts {
 
  private:
   static std::vector<uint64_t> all(Device& device) {
-    return device.query_counters(0, static_cast<size_t>(hwif::Counter::DMA_WRITE_ERROR) + 1);
+    return device.query_counters(0, static_cast<size_t>(hwif::Counter::FUNCTION_RESETS) + 1);
   }
   RtlHosts& hosts_;
   std::vector<uint64_t> start_[2];

@@ -17,7 +17,7 @@ inline constexpr sim::ChipConfig kConfigs[] = {sim::ChipConfig::wide, sim::ChipC
 
 /// World of system tests: the timing of performance.md unless a test changes it. A NIC that writes a
 /// byte which nobody registered ends the test (sim::DmaGuardError).
-inline sim::WorldConfig rtl_world(sim::ChipConfig chip, uint64_t seed = 1) {
+inline sim::WorldConfig rtl_world(sim::ChipConfig chip, uint64_t seed = base_seed()) {
   sim::WorldConfig config;
   config.chip = chip;
   config.seed = seed;
@@ -31,7 +31,8 @@ inline ibv_ah_attr path_to(const sim::WorldNic& nic) { return link_local_path(ni
 
 /// As Pair of the host tests, on RTL.
 struct RtlPair {
-  explicit RtlPair(const sim::WorldConfig& config, DeviceOptions options = {},
+  explicit RtlPair(const sim::WorldConfig& config,
+                   const DeviceOptions& options = DeviceOptions::from_environment(),
                    ibv_qp_cap cap = caps(), unsigned entries = 64, bool signal_all = false)
       : world(config),
         a(make_inproc_transport(world.nic(0)), options),

@@ -86,7 +86,7 @@ TEST_CASE("(b) a rewind by timeout meets the ACK that comes late") {
   for (const auto chip : configs()) {
     INFO(sim::to_string(chip));
     RtlHosts& hosts = Nics::get(chip).hosts;
-    const WireLog& wire = Nics::get(chip).wire;
+    WireLog& wire = Nics::get(chip).wire;
     const Counts counts(hosts);
     Random random;
     Wish wish;
@@ -95,11 +95,16 @@ TEST_CASE("(b) a rewind by timeout meets the ACK that comes late") {
     Connection link(hosts, wish);
     Region from(hosts.a.pd, 65536), to(hosts.b.pd, 65536);
     const auto period = static_cast<uint32_t>(chip == sim::ChipConfig::wide ? 4096 : 2048);
-    uint64_t timeouts = 0;
+    constexpr uint32_t kPackets = 19 + 2 * 13;  // of 32 WRITEs, 100 to 1650 B
+    uint32_t psn = wish.a_psn;
+    unsigned rewound = 0;
     // from an ACK that is just in time to one that comes when everything was sent again
     for (uint32_t step = 0; step < 24; ++step) {
       INFO("step " << step);
       randomize(from.buffer, random);
+      wire.clear();
+      const uint64_t again = counts(0, Counter::RETRY_PACKETS);
+      const uint64_t timeouts = counts(0, Counter::RETRY_TIMEOUT);
       const size_t rule = hosts.world.fabric().add_rule(
           sim::Rule().from_port(1).acks().delay(period + step * period / 6));
       // 16 requests fill the queue; a slot is used again as soon as it is free
@@ -116,11 +121,33 @@ TEST_CASE("(b) a rewind by timeout meets the ACK that comes late") {
       for (size_t n = 0; n < 32; ++n) CHECK(equal(from, 2000 * n, to, 2000 * n + 3, 100 + 50 * n));
       CHECK(hosts.world.fabric().rule_hits(rule) == 1);
       hosts.world.fabric().remove_rule(rule);
-      timeouts = counts(0, Counter::RETRY_TIMEOUT);
+      CHECK(wire.acknowledges(1, kNakSequence) == 0);
+      // Each packet leaves for the first time in order; those that leave again are counted; without a
+      // timeout there are none.
+      uint32_t fresh = psn;
+      uint64_t resent = 0;
+      for (const WireFrame& f : wire.all()) {
+        if (!f.sent || f.port != 0) continue;
+        if (f.info.psn == fresh) {
+          fresh = (fresh + 1) & 0xffffff;
+        } else {
+          ++resent;
+          CHECK(((f.info.psn - psn) & 0xffffff) < ((fresh - psn) & 0xffffff));
+        }
+      }
+      psn = (psn + kPackets) & 0xffffff;
+      CHECK(fresh == psn);
+      CHECK(resent == counts(0, Counter::RETRY_PACKETS) - again);
+      if (counts(0, Counter::RETRY_TIMEOUT) == timeouts) {
+        CHECK(resent == 0);
+      } else {
+        ++rewound;
+      }
     }
-    CHECK(timeouts > 0);
+    CHECK(rewound > 0);
+    // ACKs came for requests that were just to be fetched again
+    CHECK(counts(0, Counter::RETRY_ACK_OVERTOOK) > 0);
     CHECK(counts(0, Counter::RETRY_NAK_SEQUENCE) == 0);
-    CHECK(wire.acknowledges(1, kNakSequence) == 0);
     CHECK(counts(1, Counter::RX_DROP_OUT_OF_SEQUENCE) == 0);
   }
 }
@@ -253,6 +280,13 @@ TEST_CASE("(e) remote access error with 200 requests under way; RESET, DESTROY, 
                         [](uint8_t byte) { return byte == 0x55; }));
       CHECK(wire.acknowledges(1, kNakAccess) == 1);
       CHECK(counts(1, Counter::TX_NAK_REMOTE_ACCESS) == naks + 1);
+      // requests behind the bad one had left before its NAK came
+      size_t left = 0;
+      for (const WireFrame& f : wire.all()) {
+        if (f.port == 0 && !f.sent && f.info.syndrome == kNakAccess) break;
+        if (f.port == 0 && f.sent && f.info.opcode == kWriteOnly) ++left;
+      }
+      CHECK(left >= kBad + 1 + (chip == sim::ChipConfig::wide ? 40 : 2));
       // posts in ERR flush, too; receives as well
       REQUIRE(link->a.send(IBV_WR_RDMA_WRITE, from.sge(0, 1), 1000, to.buffer.address(),
                            to.mr.rkey()) == 0);
