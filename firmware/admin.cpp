@@ -14,11 +14,10 @@ using Handler = Outcome (*)(Call&);
 
 struct Entry {
   Handler handler;                 // nullptr: no such command, or one this build does not have
-  uint8_t input;                   // bytes / 8
-  uint8_t output;                  // bytes (of an element)
-  bool management;
-  bool array;
+  uint16_t input;                  // bytes
+  uint16_t output;                 // bytes (of an element); with a bit of Special, looked at in detail
 };
+enum Special : uint16_t { MANAGEMENT = 0x8000, ARRAY = 0x4000, OUTPUT_MASK = 0x3fff };
 
 constexpr unsigned COMMANDS = 0x50;
 
@@ -37,11 +36,13 @@ struct Table {
   template <class C>
   constexpr void add(Handler handler) {
     static_assert(bytes_of<typename C::Input>() <= sizeof(Slot::input));
-    static_assert(bytes_of<typename C::Input>() % 8 == 0 && bytes_of<typename C::Output>() < 256);
+    static_assert(bytes_of<typename C::Input>() % 8 == 0 &&
+                  bytes_of<typename C::Output>() <= OUTPUT_MASK);
     entries[static_cast<unsigned>(C::OPCODE)] = {
-        handler, static_cast<uint8_t>(bytes_of<typename C::Input>() / 8),
-        static_cast<uint8_t>(bytes_of<typename C::Output>()), C::MANAGEMENT_ONLY,
-        C::OUTPUT_IS_ARRAY};
+        handler, static_cast<uint16_t>(bytes_of<typename C::Input>()),
+        static_cast<uint16_t>(bytes_of<typename C::Output>() |
+                              (C::MANAGEMENT_ONLY ? MANAGEMENT : 0) |
+                              (C::OUTPUT_IS_ARRAY ? ARRAY : 0))};
   }
 };
 
@@ -84,10 +85,10 @@ constexpr Table make_table() {
 
 constexpr Table table = make_table();
 
-// Images of completions. Up to five may be on their way (four in the engine's queue, one in hand).
-constexpr unsigned IMAGES = 8;
-alignas(8) hwif::AdminCompletion images[IMAGES];
-unsigned next_image;
+// Answers. Up to five may be on their way (four in the engine's queue, one in hand).
+constexpr unsigned REPLIES = 8;
+Reply replies[REPLIES];
+Reply* next_reply = replies;
 
 // The common output buffer, with the header of a list before it: counters are read right into it. Two,
 // so that the next ones are read while the last ones are written; other outputs use the first.
@@ -123,72 +124,90 @@ void write_piece(Output& out) {
   if (out.next != out.end) read_piece(out);
 }
 
-// Checks and runs the command in the slot of `fn`.
-Outcome run(Call& call) {
-  using C = hwif::AdminCommand;
+using C = hwif::AdminCommand;
+
+// The checks that are the same for all commands, one after the other, for what run() does not see at a
+// glance to be right. False: the answer says what is wrong.
+[[gnu::noinline]] bool acceptable(Call& call, const Entry& entry) {
   const C& command = call.command();
-  const auto opcode = static_cast<unsigned>(command.get<C::opcode>());
-  if (opcode >= COMMANDS || table.entries[opcode].handler == nullptr) {
-    return call.fail(AdminStatus::UNSUPPORTED, AdminField::OPCODE);
+  if ((entry.output & MANAGEMENT) != 0 && call.fn != 0) {
+    call.fail(AdminStatus::NOT_PERMITTED);
+    return false;
   }
-  const Entry& entry = table.entries[opcode];
-  if (entry.management && call.fn != 0) return call.fail(AdminStatus::NOT_PERMITTED);
-  const unsigned input = 8u * entry.input;
-  if (command.get<C::input_length>() != input) {
-    return call.fail(AdminStatus::BAD_LENGTH, AdminField::INPUT_LENGTH, input);
+  if (command.get<C::input_length>() != entry.input) {
+    call.fail(AdminStatus::BAD_LENGTH, AdminField::INPUT_LENGTH, entry.input);
+    return false;
   }
-  if (input != 0 && !call.has_input) {
+  if (entry.input != 0 && !call.has_input) {
     // The length is right, so it is the address: misaligned, or not readable.
-    return command.get<C::input_address>() % 8 != 0
-               ? call.invalid(AdminField::INPUT_ADDRESS)
-               : call.fail(AdminStatus::BAD_ADDRESS, AdminField::INPUT_ADDRESS);
+    if (command.get<C::input_address>() % 8 != 0) {
+      call.invalid(AdminField::INPUT_ADDRESS);
+    } else {
+      call.fail(AdminStatus::BAD_ADDRESS, AdminField::INPUT_ADDRESS);
+    }
+    return false;
   }
   const uint32_t length = command.get<C::output_length>();
-  if (entry.array) {
-    // No division: elements have a power of two of bytes.
-    if (length == 0 || (length & (entry.output - 1u)) != 0 || length > 0x10000) {
-      return call.fail(AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH, entry.output);
-    }
-  } else if (length != entry.output) {
-    return call.fail(AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH, entry.output);
+  const uint32_t bytes = entry.output & OUTPUT_MASK;
+  const bool fits = (entry.output & ARRAY) == 0
+                        ? length == bytes
+                        // No division: elements have a power of two of bytes.
+                        : length != 0 && (length & (bytes - 1)) == 0 && length <= 0x10000;
+  if (!fits) {
+    call.fail(AdminStatus::BAD_LENGTH, AdminField::OUTPUT_LENGTH, bytes);
+    return false;
   }
   if (length != 0 && command.get<C::output_address>() % 8 != 0) {
-    return call.invalid(AdminField::OUTPUT_ADDRESS);
+    call.invalid(AdminField::OUTPUT_ADDRESS);
+    return false;
   }
-  return entry.handler(call);
+  return true;
 }
 
-void run_slot(unsigned fn, bool has_input) {
-  using C = hwif::AdminCommand;
+// Checks and runs the command.
+[[gnu::always_inline]] inline Outcome run(Call& call) {
+  const C& command = call.command();
+  const auto opcode = static_cast<unsigned>(command.get<C::opcode>());
+  if (opcode >= COMMANDS) return call.fail(AdminStatus::UNSUPPORTED, AdminField::OPCODE);
+  const Entry& entry = table.entries[opcode];
+  const Handler handler = entry.handler;
+  if (handler == nullptr) return call.fail(AdminStatus::UNSUPPORTED, AdminField::OPCODE);
+  const bool plain = command.get<C::input_length>() == entry.input &&
+                     command.get<C::output_length>() == entry.output &&
+                     (entry.input == 0 || call.has_input) &&
+                     (entry.output == 0 || command.get<C::output_address>() % 8 == 0);
+  if (!plain && !acceptable(call, entry)) return Outcome::DONE;
+  return handler(call);
+}
+
+[[gnu::always_inline]] inline void run_slot_here(unsigned fn, bool has_input) {
   Slot& slot = bus::slot(fn);
-  Call call{fn, slot, has_input, Reply(slot.command.get<C::object>())};
+  Call call{fn, slot, has_input,
+            new_reply(static_cast<uint32_t>(row_word(slot.command, 0)),
+                      slot.command.get<C::object>())};
   const auto outcome = run(call);
   if (outcome == Outcome::DONE) {
-    answer(fn, slot.command.get<C::opcode>(), slot.command.get<C::command_id>(), call.reply, true);
+    answer(fn, call.reply, true);
   } else if (outcome == Outcome::LATER) {
     slot.free[0] = has_input;
     state.held |= 1u << fn;
   }
 }
+[[gnu::noinline]] void run_slot(unsigned fn, bool has_input) { run_slot_here(fn, has_input); }
 
 }  // namespace
 
-void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& reply,
-            bool release) {
-  using A = hwif::AdminCompletion;
-  A image{};
-  image.set<A::command_id>(command_id);
-  image.set<A::status>(reply.status);
-  image.set<A::opcode>(opcode);
-  image.set<A::object>(reply.object);
-  image.set<A::field>(reply.field);
-  image.set<A::detail>(reply.detail);
-  set_row_word(image, A::result::AT / 64, reply.result);
+Reply& new_reply(uint32_t command, uint32_t object) {
+  Reply& reply = *next_reply;
+  reply.begin(command, object);
+  return reply;
+}
+
+void answer(unsigned fn, const Reply& reply, bool release) {
   // The host may use what it hears of at once: contexts are written before. Waits for the engine.
   if (bus::ctx_failed()) state.bus_failed = true;
-  A& stored = images[next_image++ % IMAGES];
-  copy_words(stored, image);
-  bus::complete(fn, stored, release, reply.status != AdminStatus::OK);
+  bus::complete(fn, reply.image(), release, reply.failed());
+  next_reply = &reply == replies + REPLIES - 1 ? replies : next_reply + 1;
 }
 
 void* output_buffer() { return state.output.active ? nullptr : buffers[0].words; }
@@ -223,7 +242,6 @@ Outcome write_counters(Call& call, uint32_t first, uint32_t count) {
 }
 
 void step_output() {
-  using C = hwif::AdminCommand;
   Output& out = state.output;
   const uint32_t status = bus::status();
   if ((status & STATUS_COPY_BUSY) != 0) return;
@@ -237,15 +255,20 @@ void step_output() {
   out.active = false;
   if (gone) return;
   Slot& slot = bus::slot(out.fn);
-  Reply reply(slot.command.get<C::object>());
-  if (failed) {
-    reply.status = AdminStatus::BAD_ADDRESS;
-    reply.field = AdminField::OUTPUT_ADDRESS;
-  }
-  answer(out.fn, slot.command.get<C::opcode>(), slot.command.get<C::command_id>(), reply, true);
+  Reply& reply = new_reply(static_cast<uint32_t>(row_word(slot.command, 0)),
+                           slot.command.get<C::object>());
+  if (failed) reply.fail(AdminStatus::BAD_ADDRESS, AdminField::OUTPUT_ADDRESS, 0);
+  answer(out.fn, reply, true);
 }
 
-void run_command(const NextCommand& next) { run_slot(next.fn, next.has_input); }
+void run_command(const NextCommand& next) {
+  // Speed or space.
+  if constexpr (IS_WIDE) {
+    run_slot_here(next.fn, next.has_input);
+  } else {
+    run_slot(next.fn, next.has_input);
+  }
+}
 
 void run_held() {
   // Each one once; those that still find no room are held again.

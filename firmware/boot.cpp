@@ -123,8 +123,26 @@ bool boot() {
   return true;
 }
 
-bool step() {
-  const uint32_t status = bus::status();
+// What hardware may want.
+constexpr uint32_t RARE = STATUS_PORT_WRITTEN | STATUS_RESETTING | STATUS_BELL_ERROR |
+                          STATUS_QUEUE_FAILED;
+
+// The link is looked at every so many turns, of either loop.
+constexpr uint32_t LINK_TURNS = 65536;
+
+uint32_t rest() {
+  uint32_t status = bus::status();
+  if ((state.held | state.pending | (state.waiting ^ state.waiting_reset)) != 0 ||
+      state.output.active) {
+    return status;
+  }
+  uint32_t turns = state.turns;
+  while ((status & (STATUS_COMMAND | RARE)) == 0 && ++turns < LINK_TURNS) status = bus::status();
+  state.turns = turns;
+  return status;
+}
+
+bool step(uint32_t status) {
   if ((status & STATUS_COMMAND) != 0) {
     const NextCommand next = bus::next_command();
     if (next.valid) run_command(next);
@@ -132,15 +150,16 @@ bool step() {
   if (state.held != 0) run_held();
   if (state.output.active) step_output();
   if (state.waiting != state.waiting_reset) step_waiters();
-  constexpr uint32_t RARE = STATUS_PORT_WRITTEN | STATUS_RESETTING | STATUS_BELL_ERROR |
-                            STATUS_QUEUE_FAILED;
   if ((status & RARE) != 0) {
     if ((status & STATUS_RESETTING) != 0) step_resets();
     if ((status & STATUS_PORT_WRITTEN) != 0 && !state.output.active) step_port();
     if ((status & (STATUS_BELL_ERROR | STATUS_QUEUE_FAILED)) != 0) step_errors(status);
   }
   if (state.pending != 0 && (status & STATUS_EVENT_BUSY) == 0) step_events();
-  if (++state.turns == 0) step_link();         // every 65536 turns
+  if (++state.turns >= LINK_TURNS) {
+    state.turns = 0;
+    step_link();
+  }
   if (state.bus_failed) {
     show(FirmwareState::FAILED, FirmwareFault::CONTEXT_BUS);
     return false;

@@ -72,7 +72,7 @@ constexpr uint32_t ctx_address(hwif::CtxColumn column, uint32_t index, uint32_t 
 //   void ctx_start_read(address)                starts an access, waits for the one before
 //   void ctx_start_write(address, data)
 //   uint64_t ctx_answer()                       waits for it; a write answers the state before
-//   void ctx_list(list)                         starts a list (context.hpp)
+//   void ctx_list(list, index = 0)              starts a list (context.hpp); index is ORed into its own
 //   bool ctx_failed()                           waits until idle; an access was never answered
 //   void copy_to_host(fn, address, data, bytes) starts; done when STATUS_COPY_BUSY falls
 //   void send_event(fn, type, object, cause, detail)   only if STATUS_EVENT_BUSY is 0

@@ -7,6 +7,7 @@
 // takes time becomes a Waiter, an Output, or the command is looked at again later.
 #pragma once
 
+#include "context.hpp"
 #include "state.hpp"
 
 namespace roci::fw {
@@ -24,15 +25,34 @@ enum class Outcome : uint8_t {
   OUTPUT,                          // the output buffer is being written, then it is answered
 };
 
-/// The answer; at first that all is well with this object.
-struct Reply {
-  AdminStatus status = AdminStatus::OK;
-  AdminField field = AdminField::NONE;
-  uint32_t detail = 0;
-  uint32_t object;
-  uint64_t result = 0;
+/// The answer, as the host gets it; the phase bit is the engine's.
+class Reply {
+  using A = hwif::AdminCompletion;
+  using C = hwif::AdminCommand;
 
-  explicit Reply(uint32_t of) : object(of) {}
+ public:
+  /// What it is at first: all is well with this object.
+  /// @param command  low half of the first word of the command: opcode, command_id
+  void begin(uint32_t command, uint32_t object) {
+    static_assert(A::opcode::AT == 24 && A::command_id::AT == 0 && A::object::AT == 32 &&
+                  C::opcode::AT == 0 && C::command_id::AT == 16);
+    set_row_word(image_, 0, uint64_t{object} << 32 | (command << 24 | command >> 16));
+    set_row_word(image_, 1, 0);
+    set_row_word(image_, 2, 0);                // the last word stays zero
+  }
+  /// Not well.
+  [[gnu::noinline]] void fail(AdminStatus status, AdminField field, uint32_t detail) {
+    image_.set<A::status>(status);
+    image_.set<A::field>(field);
+    image_.set<A::detail>(detail);
+  }
+  void set_object(uint32_t object) { image_.set<A::object>(object); }
+  void set_result(uint64_t result) { set_row_word(image_, A::result::AT / 64, result); }
+  bool failed() const { return image_.get<A::status>() != AdminStatus::OK; }
+  const A& image() const { return image_; }
+
+ private:
+  alignas(8) A image_;
 };
 
 /// A command.
@@ -40,7 +60,7 @@ struct Call {
   unsigned fn;
   Slot& slot;
   bool has_input;
-  Reply reply;
+  Reply& reply;
 
   hwif::AdminCommand& command() { return slot.command; }
   uint32_t object() const { return slot.command.get<hwif::AdminCommand::object>(); }
@@ -59,10 +79,9 @@ struct Call {
   }
 
   /// Refuses the command.
-  Outcome fail(AdminStatus status, AdminField field = AdminField::NONE, uint32_t detail = 0) {
-    reply.status = status;
-    reply.field = field;
-    reply.detail = detail;
+  [[gnu::noinline]] Outcome fail(AdminStatus status, AdminField field = AdminField::NONE,
+                                 uint32_t detail = 0) {
+    reply.fail(status, field, detail);
     return Outcome::DONE;
   }
   /// A field has an illegal value; `largest`: the largest (or only) one accepted.
@@ -72,7 +91,7 @@ struct Call {
   Outcome done() { return Outcome::DONE; }
   /// Done; the completion names the created object.
   Outcome created(uint32_t object) {
-    reply.object = object;
+    reply.set_object(object);
     return Outcome::DONE;
   }
 };
@@ -103,9 +122,14 @@ inline bool quota_left(const Function& f, Kind kind) {
 template <size_t N>
 Object* find(Object (&table)[N], uint32_t number, unsigned fn) {
   if (number >= N) return nullptr;
+  // Both bytes at once; LIVE and BUSY differ in one bit.
+  static_assert(offsetof(Object, fn) == 0 && offsetof(Object, life) == 1 &&
+                (static_cast<unsigned>(Life::LIVE) | 2u) == static_cast<unsigned>(Life::BUSY));
+  using Both [[gnu::may_alias]] = uint16_t;
   Object& object = table[number];
-  const bool there = object.life == Life::LIVE || object.life == Life::BUSY;
-  return there && object.fn == fn ? &object : nullptr;
+  const unsigned wanted = static_cast<unsigned>(Life::LIVE) << 8 | fn;
+  const unsigned both = *reinterpret_cast<const Both*>(&object);
+  return ((both ^ wanted) & ~0x200u) == 0 ? &object : nullptr;
 }
 
 /// As find, for queue pairs by their full number.
@@ -121,7 +145,8 @@ inline unsigned index_of(const Qp& qp) { return qp.number % QPS; }
 /// Whether the function may have one more waiting command: asked before anything is revoked. If not,
 /// return LATER.
 bool can_wait(const Call& call);
-/// Registers the command as waiting for a fence that begins now, behind what was revoked.
+/// A fence begins now, behind what was revoked. If it is over at once, as it is while the data path is
+/// at rest, the command is finished and answered; else it waits.
 Outcome wait_for_fence(Call& call);
 /// As wait_for_fence, for the end of a function's reset: step_resets answers.
 Outcome wait_for_reset(Call& call);
@@ -130,8 +155,10 @@ uint32_t request_fence();
 /// Whether the fence of this number is over.
 bool fence_passed(uint32_t number);
 
-/// Answers a command of `fn`. With `release` the next one of the function may come.
-void answer(unsigned fn, AdminOpcode opcode, uint16_t command_id, const Reply& reply, bool release);
+/// A new answer; it has to be sent or forgotten before the next one is begun.
+Reply& new_reply(uint32_t command, uint32_t object);
+/// Sends it to `fn`. With `release` the next command of the function may come.
+void answer(unsigned fn, const Reply& reply, bool release);
 
 /// Writes `bytes` from `data` (a multiple of 8; it must not change until then) to the command's output
 /// buffer and answers it then. Only if nothing is being written (state.output): else return LATER.
@@ -139,7 +166,7 @@ Outcome write_output(Call& call, const void* data, uint32_t bytes);
 /// The common output buffer (OUTPUT_BYTES, old contents) as output Q, if nobody uses it, else nullptr:
 /// return LATER.
 void* output_buffer();
-inline constexpr unsigned OUTPUT_BYTES = IS_WIDE ? 248 : 192;
+inline constexpr unsigned OUTPUT_BYTES = IS_WIDE ? 496 : 192;
 template <class Q>
 Q* output() {
   static_assert(Q::BYTES <= OUTPUT_BYTES);
@@ -168,13 +195,7 @@ void revoke_cq(unsigned index);
 void revoke_eq(unsigned index);
 void revoke_srq(unsigned index);
 void revoke_mr(unsigned index);
-/// Regions of a queue pair.
-struct QpRegions {
-  Region inflight;
-  Region read;
-  Region replay;
-};
-/// Gives back those that were granted beyond the queue pair's own ones.
+/// Gives back those regions that were granted beyond the queue pair's own ones.
 void give_regions(const QpRegions& regions);
 /// Frees a revoked object: nothing granted is outstanding any more. Regions: to be given back then.
 QpRegions free_qp(unsigned index);
@@ -227,8 +248,12 @@ Outcome query_counters(Call&);
 
 /// Makes the tables and tells the host READY, or FAILED: then it returns false.
 bool boot();
+/// What the hardware wants (bits of Status). If the next turn would have nothing else to do: waits until
+/// there is something, or it is time to look at the link.
+uint32_t rest();
 /// One turn of the main loop: does what there is to do, waits for nothing. False: FAILED.
-bool step();
+/// @param status  of just now
+bool step(uint32_t status);
 /// Parts of step().
 void step_waiters();
 void step_resets();

@@ -87,7 +87,27 @@ inline void put_header(uint8_t* at, hwif::CtxColumn column, uint32_t index, unsi
 
 }  // namespace list
 
-/// A list that reads rows. Add all, start(), do something else, wait(), and then look at the rows.
+/// A group of a list that lies ready: words FIRST … FIRST + COUNT - 1 of the object whose index comes
+/// with the start of the list, so its header never changes. Such a list is a struct of groups; the last
+/// has LAST.
+template <hwif::CtxColumn COLUMN, unsigned FIRST, unsigned COUNT, uint32_t LAST = 0>
+struct alignas(8) Group {
+  uint32_t header[2] = {ctx_address(COLUMN, 0, FIRST), LAST | COUNT};
+  uint32_t words[2 * COUNT] = {};
+
+  template <class Row>
+  [[gnu::always_inline]] void put(const Row& row) {
+    static_assert(8 * (FIRST + COUNT) <= Row::BYTES);
+    using Word [[gnu::may_alias]] = typename Row::Word;
+    constexpr unsigned PER_8 = 8 / sizeof(Word);
+    auto* const to = reinterpret_cast<Word*>(words);
+#pragma GCC unroll 10
+    for (unsigned n = 0; n < PER_8 * COUNT; ++n) to[n] = row.words[PER_8 * FIRST + n];
+  }
+};
+
+/// A list that reads rows. Add all, start(), do something else, wait(), and then look at the rows. They
+/// may be changed where they are.
 class Reads {
  public:
   /// Waits until the engine has finished the list before.
@@ -95,13 +115,13 @@ class Reads {
 
   /// Adds words 0 … `count` - 1 of a row; the others of what is returned must not be looked at.
   template <class Row>
-  [[gnu::always_inline]] const Row& add(hwif::CtxColumn column, uint32_t index,
-                                        unsigned count = Row::BYTES / 8) {
+  [[gnu::always_inline]] Row& add(hwif::CtxColumn column, uint32_t index,
+                                  unsigned count = Row::BYTES / 8) {
     uint8_t* const at = list::storage.read + at_;
     list::put_header(at, column, index, 0, list::READ | count);
     last_ = at_;
     at_ += 8 + 8 * count;
-    return *reinterpret_cast<const Row*>(at + 8);
+    return *reinterpret_cast<Row*>(at + 8);
   }
 
   [[gnu::always_inline]] void start() {
@@ -109,6 +129,11 @@ class Reads {
     bus::ctx_list(list::storage.read);
   }
   [[gnu::always_inline]] void wait() { bus::ctx_failed(); }
+  /// Starts to write the first `count` words of the last row back.
+  [[gnu::always_inline]] void write_back(unsigned count) {
+    reinterpret_cast<list::Half*>(list::storage.read + last_)[1] = list::LAST | count;
+    bus::ctx_list(list::storage.read + last_);
+  }
 
  private:
   uint32_t at_ = 0;      // bytes

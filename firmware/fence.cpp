@@ -27,19 +27,27 @@ FenceState fence_state(uint64_t word) {
 }
 uint32_t fences_ended() { return fence_state(ctx_read(CtxColumn::FENCE, 0)).ended; }
 
-// The command's object after its fence. What is returned may wait until the command is answered.
-QpRegions finish(const Waiter& waiter) {
-  const uint32_t n = waiter.object;
-  switch (waiter.opcode) {
-    case AdminOpcode::DESTROY_QP: return free_qp(n % QPS);
-    case AdminOpcode::MODIFY_QP: return finish_qp_reset(n % QPS);
+AdminOpcode opcode_of(uint32_t command) { return static_cast<AdminOpcode>(command & 0xff); }
+static_assert(hwif::AdminCommand::opcode::AT == 0);
+
+// What is to be done with the command's object after its fence, and the answer.
+void finish(unsigned fn, uint32_t command, uint32_t n, Reply& reply, bool release) {
+  const auto opcode = opcode_of(command);
+  if (opcode == AdminOpcode::DESTROY_QP || opcode == AdminOpcode::MODIFY_QP) {
+    const QpRegions had =
+        opcode == AdminOpcode::DESTROY_QP ? free_qp(n % QPS) : finish_qp_reset(n % QPS);
+    answer(fn, reply, release);
+    give_regions(had);             // nobody has to wait for that
+    return;
+  }
+  switch (opcode) {
     case AdminOpcode::DESTROY_CQ: free_cq(n); break;
     case AdminOpcode::DESTROY_EQ: free_eq(n); break;
     case AdminOpcode::DESTROY_SRQ: free_srq(n); break;
     case AdminOpcode::DESTROY_MR: free_mr(n); break;
-    default: break;
+    default: finish_rereg_mr(n, bus::slot(fn), reply); break;
   }
-  return {};
+  answer(fn, reply, release);
 }
 
 }  // namespace
@@ -61,15 +69,14 @@ bool can_wait(const Call& call) {
 
 namespace {
 
+uint32_t command_word(Call& call) { return static_cast<uint32_t>(row_word(call.command(), 0)); }
+
 // Takes a waiter for the command. There is one: can_wait.
 Waiter& take_waiter(Call& call) {
-  using C = hwif::AdminCommand;
   const unsigned n = lowest(~state.waiting & (~uint32_t{0} << (call.fn * WAITERS_PER_FN)));
   state.waiting |= 1u << n;
   Waiter& waiter = state.waiters[n];
-  waiter.fn = static_cast<uint8_t>(call.fn);
-  waiter.opcode = call.command().get<C::opcode>();
-  waiter.command_id = call.command().get<C::command_id>();
+  waiter.command = command_word(call);
   waiter.object = call.object();
   return waiter;
 }
@@ -77,11 +84,16 @@ Waiter& take_waiter(Call& call) {
 }  // namespace
 
 Outcome wait_for_fence(Call& call) {
+  const uint32_t fence = request_fence();
+  if (fence_passed(fence)) {
+    finish(call.fn, command_word(call), call.object(), call.reply, true);
+    return Outcome::WAITS;
+  }
   Waiter& waiter = take_waiter(call);
-  waiter.fence = request_fence();
+  waiter.fence = fence;
   waiter.deadline = bus::clock() + DRAIN_LIMIT;
   // REREG_MR still needs its input, which is in the slot.
-  if (waiter.opcode != AdminOpcode::REREG_MR) bus::order(Order::RELEASE, call.fn);
+  if (opcode_of(waiter.command) != AdminOpcode::REREG_MR) bus::order(Order::RELEASE, call.fn);
   return Outcome::WAITS;
 }
 
@@ -102,17 +114,15 @@ void step_waiters() {
     const bool late = static_cast<int32_t>(now - waiter.deadline) >= 0;
     if (!(over || late)) continue;
     state.waiting &= ~(1u << n);
-    Reply reply(waiter.object);
-    if (late && !over) reply.status = AdminStatus::TIMED_OUT;
-    if (waiter.opcode == AdminOpcode::REREG_MR) {
-      if (over) finish_rereg_mr(waiter.object, bus::slot(waiter.fn), reply);
-      answer(waiter.fn, waiter.opcode, waiter.command_id, reply, true);
-      continue;
+    const unsigned fn = fn_of_waiter(n);
+    Reply& reply = new_reply(waiter.command, waiter.object);
+    const bool holds_slot = opcode_of(waiter.command) == AdminOpcode::REREG_MR;
+    if (over) {
+      finish(fn, waiter.command, waiter.object, reply, holds_slot);
+    } else {
+      reply.fail(AdminStatus::TIMED_OUT, AdminField::NONE, 0);
+      answer(fn, reply, holds_slot);
     }
-    QpRegions had{};               // of nobody
-    if (over) had = finish(waiter);
-    answer(waiter.fn, waiter.opcode, waiter.command_id, reply, false);
-    give_regions(had);
   }
 }
 

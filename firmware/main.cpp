@@ -5,7 +5,7 @@
 
 extern "C" [[noreturn]] void firmware_main() {
   if (roci::fw::boot()) {
-    while (roci::fw::step()) {
+    while (roci::fw::step(roci::fw::rest())) {
     }
   }
   // Stopped: the host reads why in its registers.

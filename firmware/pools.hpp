@@ -80,9 +80,10 @@ struct Region {
   uint8_t log2;
 };
 
-/// A pool of units that is cut into regions of a power of two (buddy allocation). The first
+/// A pool of units that is cut into regions of a power of two, each aligned to its size. The first
 /// OWNERS * 2^STATIC_LOG2 units belong to owners by their number, so that no owner can be left
-/// without; the rest is granted in regions of MIN_LOG2 … MAX_LOG2.
+/// without; the rest is granted in regions of MIN_LOG2 … MAX_LOG2, lowest place first. A region lies
+/// within one word of 32 blocks (of the smallest size), so to find or to give back is a few shifts.
 /// KEEPS_HALF: half of what is granted is kept for needs, whoever wants more before.
 template <unsigned UNITS, unsigned OWNERS, unsigned STATIC_LOG2, unsigned MAX_LOG2,
           bool KEEPS_HALF = false>
@@ -91,24 +92,14 @@ class RegionPool {
   static constexpr unsigned START = OWNERS << STATIC_LOG2;
   static constexpr unsigned GRANTED = UNITS - START;
   static constexpr unsigned ORDERS = MAX_LOG2 - MIN_LOG2 + 1;
+  static constexpr unsigned BLOCKS = GRANTED >> MIN_LOG2;
+  static constexpr unsigned WORDS = BLOCKS == 0 ? 1 : (BLOCKS + 31) / 32;
   static_assert(START <= UNITS, "the static regions do not fit");
   static_assert(GRANTED % (1u << MAX_LOG2) == 0 && START % (1u << MAX_LOG2) == 0,
                 "whole regions of the largest size");
-  // Bits of order o: one for each region of 2^(MIN_LOG2 + o) units.
-  static constexpr unsigned regions(unsigned order) { return GRANTED >> (MIN_LOG2 + order); }
-  struct Places {
-    uint8_t first[ORDERS + 1];    // first word of each order
-  };
-  static constexpr Places make_places() {
-    Places out{};
-    for (unsigned o = 0; o < ORDERS; ++o) {
-      out.first[o + 1] = static_cast<uint8_t>(out.first[o] + (regions(o) + 31) / 32);
-    }
-    return out;
-  }
-  static constexpr Places places = make_places();
-  static constexpr unsigned first_word(unsigned order) { return places.first[order]; }
-  static constexpr unsigned WORDS = places.first[ORDERS] == 0 ? 1 : places.first[ORDERS];
+  static_assert(ORDERS <= 6 && WORDS <= 32);
+  // The blocks of a region at the lowest place.
+  static constexpr uint32_t blocks(unsigned order) { return ~uint32_t{0} >> (32 - (1u << order)); }
 
  public:
   /// What all owners together can have at most: who got a largest region leaves his own unused.
@@ -118,12 +109,8 @@ class RegionPool {
 
   /// For a pool that is all zero: everything is free.
   void init() {
-    constexpr unsigned LARGEST = regions(ORDERS - 1);
-    for (unsigned n = 0; n < LARGEST; n += 32) {
-      free_[first_word(ORDERS - 1) + n / 32] =
-          LARGEST - n >= 32 ? ~uint32_t{0} : (uint32_t{1} << (LARGEST - n)) - 1;
-    }
-    orders_ = 1u << (ORDERS - 1);
+    if (BLOCKS % 32 != 0) taken_[WORDS - 1] = ~uint32_t{0} << (BLOCKS % 32);
+    for (uint32_t& words : may_) words = ~uint32_t{0} >> (32 - WORDS);
     units_free_ = GRANTED;
     grants_ = 0;
   }
@@ -137,23 +124,28 @@ class RegionPool {
   /// 2^want_log2. Beyond his need nobody gets more than an eighth of what is free, nor more than
   /// 1/(12 + 2.5 n) of the pool if n have got some before: the first is fast, and the 64th still gets
   /// a usable part. With KEEPS_HALF it is 1/(12 + 6 n), so that the first 63 share half of the pool, and
-  /// the other half stays. `ok` tells whether the need could be met; if not, nothing was taken.
-  Region grant(unsigned owner, unsigned need_log2, unsigned want_log2, bool& ok) {
-    ok = true;
-    if (want_log2 > MAX_LOG2) want_log2 = MAX_LOG2;
-    while (want_log2 > STATIC_LOG2 && want_log2 > need_log2 &&
-           ((8u << want_log2) > units_free_ ||
-            (KEEPS_HALF && GRANTED / 2 + (1u << want_log2) > units_free_) ||
-            ((24 + (KEEPS_HALF ? 12 : 5) * grants_) << want_log2) > 2 * GRANTED)) {
-      --want_log2;
-    }
-    if (want_log2 < need_log2) want_log2 = need_log2;
-    for (; want_log2 > STATIC_LOG2; --want_log2) {
-      Region region;
-      if (want_log2 <= MAX_LOG2 && cut(want_log2, region)) return region;
-      if (want_log2 == need_log2) {
-        ok = false;
+  /// the other half stays. If the need cannot be met the answer is the owner's own, smaller one.
+  // noipa: as one function that takes `this`, its addresses are short.
+  [[gnu::noipa]] Region grant(unsigned owner, unsigned need_log2, unsigned want_log2) {
+    unsigned log2 = want_log2 < MAX_LOG2 ? want_log2 : MAX_LOG2;
+    if (GRANTED != 0 && need_log2 <= MAX_LOG2) {
+      const unsigned least = need_log2 < MIN_LOG2 ? MIN_LOG2 : need_log2;
+      const uint32_t eighth = units_free_ >> 3;
+      const uint32_t share = 24 + (KEEPS_HALF ? 12 : 5) * grants_;
+      const auto too_much = [&](unsigned size_log2) {
+        return eighth >> size_log2 == 0 ||
+               (KEEPS_HALF && GRANTED / 2 + (1u << size_log2) > units_free_) ||
+               share << size_log2 > 2 * GRANTED;
+      };
+      while (log2 > least && too_much(log2)) --log2;
+      if (log2 < need_log2) log2 = need_log2;
+      // One that is wanted, not needed, has to be within these bounds, too.
+      if (log2 == least && log2 > need_log2 && too_much(log2)) {
         return owned(owner);
+      }
+      for (; log2 >= least; --log2) {
+        const Region region = cut(log2);
+        if (region.log2 != 0) return region;
       }
     }
     return owned(owner);
@@ -162,63 +154,47 @@ class RegionPool {
   /// Gives a region back; the owner's own one is nobody else's and stays.
   void give(Region region) {
     if (region.base < START) return;
-    unsigned order = region.log2 - MIN_LOG2;
-    unsigned n = static_cast<unsigned>(region.base - START) >> region.log2;
+    const unsigned n = static_cast<unsigned>(region.base - START) >> MIN_LOG2;
+    taken_[n / 32] &= ~(blocks(region.log2 - MIN_LOG2) << (n % 32));
+    const uint32_t word = uint32_t{1} << (n / 32);
+    for (uint32_t& words : may_) words |= word;
     units_free_ += 1u << region.log2;
     --grants_;
-    while (order + 1 < ORDERS && take_bit(order, n ^ 1)) {
-      n >>= 1;
-      ++order;
-    }
-    set(order, n);
   }
 
   /// Units that nobody has (of those that are granted).
   unsigned units_free() const { return units_free_; }
 
  private:
-  void set(unsigned order, unsigned n) {
-    free_[first_word(order) + n / 32] |= uint32_t{1} << (n % 32);
-    orders_ |= 1u << order;
-  }
-  // Clears the bit; whether it was set.
-  bool take_bit(unsigned order, unsigned n) {
-    uint32_t& word = free_[first_word(order) + n / 32];
-    const uint32_t bit = uint32_t{1} << (n % 32);
-    if ((word & bit) == 0) return false;
-    word &= ~bit;
-    return true;
-  }
-  bool cut(unsigned log2, Region& out) {
-    if (GRANTED == 0 || log2 < MIN_LOG2) return false;
-    const unsigned wanted = log2 - MIN_LOG2;
-    for (;;) {
-      const uint32_t orders = orders_ & (~uint32_t{0} << wanted);
-      if (orders == 0) return false;
-      auto order = lowest(orders);
-      uint32_t* word = &free_[first_word(order)];
-      uint32_t* const end = &free_[first_word(order + 1)];
-      unsigned n = 0;
-      for (; word != end && *word == 0; ++word) n += 32;
-      if (word == end) {
-        orders_ &= ~(1u << order);
-        continue;
-      }
-      n += lowest(*word);
-      *word &= *word - 1;
-      while (order != wanted) {   // the upper halves stay free
-        n <<= 1;
-        set(--order, n + 1);
-      }
+  // A region of this size, or one with log2 = 0.
+  Region cut(unsigned log2) {
+    static constexpr uint32_t aligned[6] = {0xffffffff, 0x55555555, 0x11111111,
+                                            0x01010101, 0x00010001, 0x00000001};
+    const unsigned order = log2 - MIN_LOG2;
+    for (uint32_t& words = may_[order]; words != 0; words &= words - 1) {
+      const unsigned word = lowest(words);
+      // Bit n: blocks n … n + 2^order - 1 are free.
+      uint32_t free = ~taken_[word];
+      if (order >= 1) free &= free >> 1;
+      if (order >= 2) free &= free >> 2;
+      if (order >= 3) free &= free >> 4;
+      if (order >= 4) free &= free >> 8;
+      if (order >= 5) free &= free >> 16;
+      free &= aligned[order];
+      if (free == 0) continue;
+      const unsigned n = lowest(free);
+      if ((free & (free - 1)) == 0) words &= words - 1;        // that was the last one
+      taken_[word] |= blocks(order) << n;
       units_free_ -= 1u << log2;
       ++grants_;
-      out = {static_cast<uint16_t>(START + (n << log2)), static_cast<uint8_t>(log2)};
-      return true;
+      return {static_cast<uint16_t>(START + ((32 * word + n) << MIN_LOG2)),
+              static_cast<uint8_t>(log2)};
     }
+    return {};
   }
 
-  uint32_t free_[WORDS];
-  uint32_t orders_;               // bit o: there may be free regions of order o
+  uint32_t taken_[WORDS];
+  uint32_t may_[ORDERS];          // bit w: there may be a free region of this order in word w
   uint32_t units_free_;
   uint32_t grants_;
 };

@@ -9,8 +9,13 @@
 namespace roci::fw {
 
 /// Slots for a receive queue (number `owner` of column RQ): two entries at least, more if there are.
-/// False: not even that.
-bool grant_slots(unsigned owner, uint32_t ring_log2, uint32_t stride_code, Region& region);
+/// log2 = 0: not even that.
+inline Region grant_slots(unsigned owner, uint32_t ring_log2, uint32_t stride_code) {
+  const unsigned entry_log2 = stride_code <= 1 ? 0 : stride_code - 1;   // slots of an entry
+  const unsigned need = entry_log2 + 1;                                  // two entries
+  const Region region = state.slots.grant(owner, need, entry_log2 + ring_log2);
+  return region.log2 < need ? Region{} : region;
+}
 
 /// Row of column RQ, words 0 and 1.
 inline hwif::CtxRq receive_row(uint64_t ring, uint32_t ring_log2, uint32_t stride_code, unsigned fn,

@@ -134,7 +134,7 @@ void end(Function& f, unsigned fn) {
     if (waiter.object != fn) continue;
     state.waiting &= ~(1u << n);
     state.waiting_reset &= ~(1u << n);
-    answer(waiter.fn, waiter.opcode, waiter.command_id, Reply(fn), false);
+    answer(fn_of_waiter(n), new_reply(waiter.command, fn), false);
   }
 }
 

@@ -88,11 +88,9 @@ struct Function {
   uint32_t reset_fence;
 };
 
-/// A command that waits for a fence.
+/// A command that waits for a fence. Its function is in its place: fn_of_waiter.
 struct Waiter {
-  uint8_t fn;
-  hwif::AdminOpcode opcode;
-  uint16_t command_id;
+  uint32_t command;                // opcode and command_id, as in the command
   uint32_t object;                 // as in the command
   uint32_t fence;                  // number of the fence that covers it
   uint32_t deadline;               // of the device clock, low half
@@ -101,6 +99,7 @@ struct Waiter {
 /// Waiting commands of a function; one more stays in its slot until there is room.
 inline constexpr unsigned WAITERS_PER_FN = 2;
 static_assert(FNS * WAITERS_PER_FN <= 32);
+inline unsigned fn_of_waiter(unsigned n) { return n / WAITERS_PER_FN; }
 
 /// The output that is being written; one at a time.
 struct Output {
@@ -118,6 +117,13 @@ using ReplayPool = RegionPool<1u << REPLAY_BITS, QPS, 1, MAX_RD_LOG2>;
 // Entries of many SGEs need more than an owner has: others' prefetch may not take that from them. In
 // the small pool of `narrow` it takes a quarter at most, by its shares.
 using SlotPool = RegionPool<1u << SLOT_BITS, QPS + SRQS, 1, IS_WIDE ? 7 : 5, IS_WIDE>;
+
+/// Regions of a queue pair.
+struct QpRegions {
+  Region inflight;
+  Region read;
+  Region replay;
+};
 
 /// Everything. All zero before boot().
 struct State {
@@ -147,7 +153,7 @@ struct State {
   uint32_t waiting_reset;          // those of them that wait for the reset of a function, not a fence
   uint32_t listening;              // functions that have an EQ for their events
   uint32_t pending;                // functions that have events waiting
-  uint16_t turns;                  // of the main loop
+  uint32_t turns;                  // of the main loop since the link was looked at
   bool bus_failed;                 // an access of the context bus was not answered
   uint32_t held;               // functions whose command waits in its slot for room
   uint64_t mac;                // first byte in bits 7:0, as in column CSR

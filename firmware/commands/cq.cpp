@@ -88,7 +88,7 @@ Outcome query_cq(Call& call) {
   result.set<Q::armed_solicited>(row.get<R::solicited_only>());
   result.set<Q::error>(row.get<R::error>());
   result.set<Q::consumer_index>(row.get<R::consumed>());
-  call.reply.result = row_word(result, 0);
+  call.reply.set_result(row_word(result, 0));
   return call.done();
 }
 

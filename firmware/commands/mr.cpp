@@ -151,15 +151,24 @@ Outcome create_mr(Call& call) {
   write_entry(n, entry);
   ++pd->refs;
   ++call.function().counts[KIND_MR];
-  call.reply.result = keys(n, entry);
+  call.reply.set_result(keys(n, entry));
   return call.created(n);
 }
+
+namespace {
+
+// Word 3 of the entry is known.
+void revoke_read(unsigned n, M& entry) {
+  entry.set<M::state>(hwif::MrState::CLOSING);
+  ctx_write(CtxColumn::MPT, n, 3, row_word(entry, 3));
+}
+
+}  // namespace
 
 void revoke_mr(unsigned n) {
   M entry;
   ctx_read_row(entry, CtxColumn::MPT, n, 3, 1);
-  entry.set<M::state>(hwif::MrState::CLOSING);
-  ctx_write(CtxColumn::MPT, n, 3, row_word(entry, 3));
+  revoke_read(n, entry);
 }
 
 void free_mr(unsigned n) {
@@ -180,7 +189,7 @@ Outcome destroy_mr(Call& call) {
   M entry;
   if (!find_mr(n, call.fn, entry)) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   if (!can_wait(call)) return Outcome::LATER;
-  revoke_mr(n);
+  revoke_read(n, entry);
   return wait_for_fence(call);
 }
 
@@ -206,36 +215,39 @@ Outcome rereg_mr(Call& call) {
     return call.fail(AdminStatus::NOT_FOUND, AdminField::PD);
   }
   if (!can_wait(call)) return Outcome::LATER;
-  revoke_mr(n);
+  revoke_read(n, entry);
   return wait_for_fence(call);
 }
 
 void finish_rereg_mr(unsigned n, Slot& slot, Reply& reply) {
   using I = hwif::ReregMrInput;
+  Reads reads;
+  M& entry = reads.add<M>(CtxColumn::MPT, n, 5);
+  reads.start();
   const I& input = *reinterpret_cast<const I*>(slot.input);
   const P& memory = part<I::memory>(input);
-  M entry;
-  ctx_read_row(entry, CtxColumn::MPT, n, 0, 5);
+  reads.wait();
   if (input.get<I::change_pd>()) {
     // It was there when the command came, but commands of other queues do not wait for us.
     Object* pd = find(state.pds, input.get<I::pd>(), entry.get<M::function_number>());
     if (pd == nullptr) {
-      reply.status = AdminStatus::NOT_FOUND;
-      reply.field = AdminField::PD;
+      reply.fail(AdminStatus::NOT_FOUND, AdminField::PD, 0);
     } else {
       --state.pds[entry.get<M::pd>()].refs;
       ++pd->refs;
       entry.set<M::pd>(static_cast<uint16_t>(input.get<I::pd>()));
     }
   }
-  if (reply.status == AdminStatus::OK) {
+  if (!reply.failed()) {
     if (input.get<I::change_translation>()) set_memory(entry, memory);
     if (input.get<I::change_rights>()) entry.set<M::rights>(memory.get<P::rights>());
   }
   entry.set<M::incarnation>(static_cast<uint8_t>(entry.get<M::incarnation>() + 1));
   entry.set<M::state>(hwif::MrState::VALID);
-  write_entry(n, entry);
-  reply.result = keys(n, entry);
+  // As write_entry: the word that makes the key valid comes last.
+  ctx_write(CtxColumn::MPT, n, 4, row_word(entry, 4));
+  reads.write_back(4);
+  reply.set_result(keys(n, entry));
 }
 
 Outcome query_mr(Call& call) {

@@ -54,6 +54,27 @@ struct Rows {
 
 }  // namespace
 
+namespace {
+
+// The lists of a new queue pair.
+struct NewQp {
+  Group<CtxColumn::RQ, 0, 2, list::LAST> receive;
+
+  Group<CtxColumn::QP_STATE, 1, 1> identity;
+  Group<CtxColumn::QP_SQ, 0, 1> sq;
+  Group<CtxColumn::QP_RX, 0, 1> rx;
+  Group<CtxColumn::QP_DB, 0, 1> bell;
+  Group<CtxColumn::QP_TX, 0, 2> tx;
+  Group<CtxColumn::QP_ACK, 0, 1, list::LAST> ack;
+
+  Group<CtxColumn::QP_READ, 0, 1> read;
+  Group<CtxColumn::QP_RQ, 0, 2> rq;
+  Group<CtxColumn::QP_RESP, 0, 1, list::LAST> resp;
+};
+NewQp new_qp;
+
+}  // namespace
+
 void give_regions(const QpRegions& had) {
   state.inflight.give(had.inflight);
   state.reads.give(had.read);
@@ -82,7 +103,7 @@ Outcome create_qp(Call& call) {
   }
   Object* send_cq = find(state.cqs, send_cqn, call.fn);
   if (send_cq == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::SEND_CQN);
-  Object* recv_cq = find(state.cqs, recv_cqn, call.fn);
+  Object* recv_cq = recv_cqn == send_cqn ? send_cq : find(state.cqs, recv_cqn, call.fn);
   if (recv_cq == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::RECV_CQN);
   Object* srq = nullptr;
   if (has_srq) {
@@ -95,23 +116,21 @@ Outcome create_qp(Call& call) {
       return call.invalid(AdminField::RQ_RING_LOG2, hwif::RQ_RING_LOG2_MAX);
     }
   }
-  if (!quota_left(call.function(), KIND_QP)) return call.fail(AdminStatus::NO_RESOURCES);
+  Function& function = call.function();
+  if (!quota_left(function, KIND_QP)) return call.fail(AdminStatus::NO_RESOURCES);
   const unsigned index = state.free_qps.take();
   if (index == QPS) return call.fail(AdminStatus::NO_RESOURCES);
   Region slots{};
-  if (!has_srq && !grant_slots(index, rq_log2, p.get<P::rq_stride_code>(), slots)) {
-    state.free_qps.give(index);
-    return call.fail(AdminStatus::NO_RESOURCES, AdminField::RQ_STRIDE_CODE);
+  if (!has_srq) {
+    slots = grant_slots(index, rq_log2, p.get<P::rq_stride_code>());
+    if (slots.log2 == 0) {
+      state.free_qps.give(index);
+      return call.fail(AdminStatus::NO_RESOURCES, AdminField::RQ_STRIDE_CODE);
+    }
   }
 
   Qp& qp = state.qps[index];
-  qp.number = next_number(qp.number, index);
-  qp.fn = static_cast<uint8_t>(call.fn);
-  qp.life = Life::LIVE;
-  qp.rights = 0;
-  qp.page_pkey = p.get<P::doorbell_page>();
-  qp.responder_depth = 0;
-  qp.notify_drained = 0;
+  const uint32_t number = next_number(qp.number, index);
   const auto fn = static_cast<uint8_t>(call.fn);
   const auto pd16 = static_cast<uint16_t>(pdn);
 
@@ -129,7 +148,7 @@ Outcome create_qp(Call& call) {
   using R = hwif::CtxQpRq;
   rows.rq.set<R::cq>(static_cast<uint16_t>(recv_cqn));
   rows.rq.set<R::pd>(pd16);
-  rows.rq.set<R::qpn>(qp.number);
+  rows.rq.set<R::qpn>(number);
   rows.rq.set<R::mtu>(hwif::Mtu::MTU_256);
   rows.rq.set<R::srqn>(srqn);
   rows.rq.set<R::has_srq>(has_srq);
@@ -141,7 +160,7 @@ Outcome create_qp(Call& call) {
 
   using Q = hwif::CtxQpState;
   Q identity{};
-  identity.set<Q::qpn>(qp.number);
+  identity.set<Q::qpn>(number);
   identity.set<Q::fn>(fn);
   using B = hwif::CtxQpSq;
   B sq{};
@@ -150,29 +169,44 @@ Outcome create_qp(Call& call) {
   sq.set<B::ring_page>(sq_ring / RING_ALIGNMENT);
   using X = hwif::CtxQpRx;
   X rx{};
-  rx.set<X::qpn>(qp.number);
+  rx.set<X::qpn>(number);
   rx.set<X::fn>(fn);
   rx.set<X::valid>(true);
-  const auto bell = doorbell_row(qp.number, p.get<P::doorbell_page>(), fn, false, false);
+  const auto bell = doorbell_row(number, p.get<P::doorbell_page>(), fn, false, false);
 
-  Image image;
-  image.row(CtxColumn::QP_STATE, index, identity, 1, 1);
-  image.row(CtxColumn::QP_SQ, index, sq, 0, 1);
-  add_rows(image, index, rows);
+  // In three lists, so that the engine works while the next one is made. It is done with those of the
+  // last one: its answer waited for them.
+  NewQp& lists = new_qp;
   if (!has_srq) {
-    const auto rq = receive_row(rq_ring, rq_log2, p.get<P::rq_stride_code>(), fn, slots, false);
-    image.row(CtxColumn::RQ, index, rq, 0, 2);
+    lists.receive.put(receive_row(rq_ring, rq_log2, p.get<P::rq_stride_code>(), fn, slots, false));
+    bus::ctx_list(&lists.receive, index);
   }
-  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
-  image.row(CtxColumn::QP_DB, index, bell);
-  image.send();
+  lists.identity.put(identity);
+  lists.sq.put(sq);
+  lists.rx.put(rx);
+  lists.bell.put(bell);
+  lists.tx.put(rows.tx);
+  lists.ack.put(rows.ack);
+  bus::ctx_list(&lists.identity, index);
+  lists.read.put(rows.read);
+  lists.rq.put(rows.rq);
+  lists.resp.put(rows.resp);
+  bus::ctx_list(&lists.read, index);
 
+  // What nobody waits for, while the engine works.
+  qp.number = number;
+  qp.fn = fn;
+  qp.life = Life::LIVE;
+  qp.rights = 0;
+  qp.page_pkey = p.get<P::doorbell_page>();
+  qp.responder_depth = 0;
+  qp.notify_drained = 0;
   ++pd->refs;
   ++send_cq->refs;
   ++recv_cq->refs;
   if (srq != nullptr) ++srq->refs;
-  ++call.function().counts[KIND_QP];
-  return call.created(qp.number);
+  ++function.counts[KIND_QP];
+  return call.created(number);
 }
 
 void revoke_qp(unsigned index) {

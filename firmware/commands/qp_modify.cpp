@@ -250,10 +250,9 @@ bool write_rtr(Change& c) {
   const P& old_path = reads.add<P>(CtxColumn::QP_PATH, index, 4);
   const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, index, 1);
   reads.start();
-  bool ok = false;
   const unsigned log2 = depth_log2(c.a.get<A::responder_depth>());
-  const Region replay = state.replays.grant(index, log2, log2, ok);
-  if (!ok) {
+  const Region replay = state.replays.grant(index, log2, log2);
+  if (replay.log2 < log2) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::RESPONDER_DEPTH);
     return false;
   }
@@ -311,10 +310,9 @@ bool write_rts(Change& c) {
   const L& old_read = reads.add<L>(CtxColumn::QP_READ, index, 1);
   const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, index);
   reads.start();
-  bool ok = false;
   const unsigned log2 = depth_log2(c.a.get<A::initiator_depth>());
-  const Region region = state.reads.grant(index, log2, log2, ok);
-  if (!ok) {
+  const Region region = state.reads.grant(index, log2, log2);
+  if (region.log2 < log2) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::INITIATOR_DEPTH);
     return false;
   }
@@ -329,7 +327,7 @@ bool write_rts(Change& c) {
   reads.wait();
   // As many in-flight records as the ring has blocks, or less: this only costs speed.
   const Region inflight =
-      state.inflight.grant(index, 0, old_sq.get<B::log2_blocks>(), ok);
+      state.inflight.grant(index, 0, old_sq.get<B::log2_blocks>());
   Image image;
   T tx = old_tx;
   K ack = old_ack;

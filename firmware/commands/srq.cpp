@@ -12,14 +12,6 @@ namespace {
 using R = hwif::CtxRq;
 }
 
-bool grant_slots(unsigned owner, uint32_t ring_log2, uint32_t stride_code, Region& region) {
-  const unsigned entry_log2 = stride_code <= 1 ? 0 : stride_code - 1;   // slots of an entry
-  const unsigned need = entry_log2 + 1;                                  // two entries
-  bool ok = false;
-  region = state.slots.grant(owner, need, entry_log2 + ring_log2, ok);
-  return ok;
-}
-
 Outcome create_srq(Call& call) {
   using P = hwif::CreateSrqParams;
   const uint32_t pdn = call.object();
@@ -45,8 +37,8 @@ Outcome create_srq(Call& call) {
   if (!quota_left(call.function(), KIND_SRQ)) return call.fail(AdminStatus::NO_RESOURCES);
   const unsigned n = state.free_srqs.take();
   if (n == SRQS) return call.fail(AdminStatus::NO_RESOURCES);
-  Region slots;
-  if (!grant_slots(QPS + n, log2, stride, slots)) {
+  const Region slots = grant_slots(QPS + n, log2, stride);
+  if (slots.log2 == 0) {
     state.free_srqs.give(n);
     return call.fail(AdminStatus::NO_RESOURCES, AdminField::STRIDE_CODE);
   }
@@ -100,7 +92,7 @@ Outcome query_srq(Call& call) {
   Q result{};
   result.set<Q::posted_index>(row.get<R::posted>());
   result.set<Q::taken_index>(row.get<R::freed>());
-  call.reply.result = row_word(result, 0);
+  call.reply.set_result(row_word(result, 0));
   return call.done();
 }
 

@@ -55,9 +55,9 @@ inline uint64_t ctx_answer() {
   const uint32_t low = detail::reg(0x40);
   return uint64_t{detail::reg(0x44)} << 32 | low;
 }
-inline void ctx_list(const void* list) {
+inline void ctx_list(const void* list, uint32_t index = 0) {
   detail::publish();
-  detail::reg(0x50) = detail::ram_word(list);
+  detail::reg(0x50) = index << 16 | detail::ram_word(list);
 }
 inline bool ctx_failed() {
   const bool failed = detail::reg(0x54) != 0;

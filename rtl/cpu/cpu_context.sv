@@ -5,8 +5,10 @@
 // The firmware does single accesses (start, then read the data: the answer of a write is kept too), or
 // it writes a list of words into RAM and has it carried out here while it goes on. A list is made of
 // groups: a header word, then its data, one word of 8 bytes per context word:
-//   header [31:16] index, [15:10] column, [3:0] first word, [36:32] number of words (1..31),
+//   header [31:16] index, [15:10] column, [3:0] first word, [37:32] number of words (1..63),
 //   [61] one word of each row from index on, [62] read, [63] last group.
+// The index that comes with the start of a list is ORed into those of its headers: lists for any object
+// of a kind have constant headers.
 // Words of a group go to consecutive words of the row (or to the same word of consecutive rows); those
 // of a read group come from there and are put behind its header. Everything happens in order.
 //
@@ -29,6 +31,7 @@ module cpu_context #(
   input  wire [63:0]                wdata_i,
   input  wire                       start_list_i,
   input  wire cpu_pkg::ram_addr_t   list_i,            // first header
+  input  wire [15:0]                list_index_i,      // ORed into the indices of all headers
   output logic                      busy_o,
   output logic [63:0]               rdata_o,           // answer of the last single access
   output logic                      error_o,           // sticky: an access was not answered
@@ -54,8 +57,8 @@ module cpu_context #(
     logic last;
     logic read;
     logic by_index;
-    logic [23:0] unused;
-    logic [4:0] count;
+    logic [22:0] unused;
+    logic [5:0] count;
     logic [15:0] index;
     logic [5:0] column;
     logic [5:0] unused_low;
@@ -64,8 +67,9 @@ module cpu_context #(
 
   state_e state_q;
   cpu_pkg::ram_addr_t pointer_q;               // next word of the list
-  logic [4:0] left_q;                          // words left in the group
+  logic [5:0] left_q;                          // words left in the group
   logic last_q, by_index_q;
+  logic [15:0] base_q;                         // list_index_i
   roci_pkg::ctx_req_t ctx_q;
   logic [TIMEOUT_LOG2:0] time_q;
   header_t address, header;
@@ -106,6 +110,7 @@ module cpu_context #(
           ctx_q.word <= address.first_word;
           ctx_q.wdata <= wdata_i;
           pointer_q <= list_i;
+          base_q <= list_index_i;
           if (start_access_i) begin
             ctx_q.valid <= 1'b1;
             state_q <= SINGLE;
@@ -129,7 +134,7 @@ module cpu_context #(
           ctx_q.write <= !header.read;
           ctx_q.valid <= header.read;
           ctx_q.column <= header.column;
-          ctx_q.index <= header.index;
+          ctx_q.index <= header.index | base_q;
           ctx_q.word <= header.first_word;
           left_q <= header.count;
           last_q <= header.last;

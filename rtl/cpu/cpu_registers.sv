@@ -22,7 +22,7 @@
 //   0x44 CTX_DATA_HIGH   rw
 //   0x48 CTX_READ        wo  starts an access at this address (cpu_context: header bits 31:0)
 //   0x4c CTX_WRITE       wo
-//   0x50 CTX_LIST        wo  starts the list at this RAM word
+//   0x50 CTX_LIST        wo  starts the list at RAM word [15:0]; [31:16] is ORed into its indices
 //   0x54 CTX_ERROR       ro  [0] an access was not answered
 //   0x60 HOST_LOW        wo  host address of a copy
 //   0x64 HOST_HIGH       wo
@@ -75,6 +75,7 @@ module cpu_registers #(
   output logic [63:0]                    access_wdata_o,
   output logic                           list_start_o,
   output cpu_pkg::ram_addr_t             list_o,
+  output logic [15:0]                    list_index_o,
   input  wire                            ctx_busy_i,
   input  wire [63:0]                     ctx_rdata_i,
   input  wire                            ctx_error_i,
@@ -151,6 +152,7 @@ module cpu_registers #(
   assign access_wdata_o = wdata_q;
   assign list_start_o = take && reg_i.write && which == CTX_LIST;
   assign list_o = cpu_pkg::ram_addr_t'(reg_i.wdata);
+  assign list_index_o = reg_i.wdata[31:16];
 
   assign read_valid_o = read_valid_q;
   assign write_valid_o = write_valid_q;

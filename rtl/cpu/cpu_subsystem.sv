@@ -99,6 +99,7 @@ module cpu_subsystem #(
   logic [31:0] access_address;
   logic [63:0] access_wdata, ctx_rdata;
   cpu_pkg::ram_addr_t list_address, ctx_read_addr;
+  logic [15:0] list_index;
 
   // admin engine
   logic ready_valid, ready_input, ready_error, ready_take;
@@ -155,6 +156,7 @@ module cpu_subsystem #(
     .command_valid_o(command_valid), .command_ready_i(command_ready), .command_o(command),
     .access_o(access), .access_write_o(access_write), .access_address_o(access_address),
     .access_wdata_o(access_wdata), .list_start_o(list_start), .list_o(list_address),
+    .list_index_o(list_index),
     .ctx_busy_i(ctx_busy), .ctx_rdata_i(ctx_rdata), .ctx_error_i(ctx_error),
     .read_valid_o(copy_in_valid[1]), .read_ready_i(copy_in_ready[1]),
     .read_done_i(copy_in_done[1]), .read_error_i(copy_in_error),
@@ -167,6 +169,7 @@ module cpu_subsystem #(
     .clk_i, .rst_i,
     .start_access_i(access), .start_write_i(access_write), .address_i(access_address),
     .wdata_i(access_wdata), .start_list_i(list_start), .list_i(list_address),
+    .list_index_i(list_index),
     .busy_o(ctx_busy), .rdata_o(ctx_rdata), .error_o(ctx_error),
     .read_valid_o(ctx_read_valid), .read_ready_i(ctx_read_ready), .read_addr_o(ctx_read_addr),
     .rdata_i(ram_rdata),

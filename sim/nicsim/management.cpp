@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "nicsim/management.hpp"
 
+#include "model/management_nic.hpp"
+
 #include <core/admin_queue.hpp>
 #include <roci/dma.hpp>
 #include <roci_hwif_names.hpp>
@@ -14,30 +16,6 @@ namespace roci::sim {
 namespace {
 
 constexpr uint16_t kDefaultPkey = 0xffff;
-
-// The management function as a NIC of its own, for the in-process transport.
-class ManagementNic final : public InprocNic {
- public:
-  explicit ManagementNic(WorldNic& nic) : nic_(nic) {}
-  std::recursive_mutex& mutex() override { return nic_.mutex(); }
-  std::optional<unsigned> attach(InprocMemory& memory,
-                                 std::function<void(unsigned)> interrupt) override {
-    nic_.attach_management(memory, std::move(interrupt));
-    return 0;
-  }
-  void detach(unsigned function) override { nic_.detach(function); }
-  uint64_t bar_read(unsigned function, uint32_t offset) override {
-    return nic_.bar_read(function, offset);
-  }
-  void bar_write(unsigned function, uint32_t offset, uint64_t value) override {
-    nic_.bar_write(function, offset, value);
-  }
-  void step(uint64_t cycles) override { nic_.step(cycles); }
-  std::optional<Neighbour> resolve(const Gid& gid) override { return nic_.resolve(gid); }
-
- private:
-  WorldNic& nic_;
-};
 
 }  // namespace
 

@@ -29,17 +29,18 @@ class Pacer {
   /// Cycles that pass at once while everybody waits.
   void set_step(uint64_t cycles) { step_ = cycles; }
 
-  /// The caller waits: returns when a step has passed, which needs everybody to wait.
-  void pause() {
+  /// The caller waits: returns when a step has passed, which needs everybody to wait, and its cycles.
+  uint64_t pause() {
     std::unique_lock lock(mutex_);
     if (parties_ == 0) {
       pass();
-      return;
+      return step_;
     }
     const uint64_t turn = turn_;
     ++waiting_;
     changed_.notify_all();
     changed_.wait(lock, [&] { return turn_ != turn; });
+    return step_;
   }
 
   /// Runs both at once, each in a thread of its own; the caller's thread runs the simulation.
@@ -93,25 +94,25 @@ class Pacer {
 /// answer in host memory, as coarse as the pacer's step.
 class PacedTransport final : public Transport {
  public:
-  PacedTransport(sim::World& world, unsigned nic, Pacer& pacer)
+  /// @param nic  of `world`
+  PacedTransport(sim::World& world, InprocNic& nic, Pacer& pacer)
       : world_(world),
         pacer_(pacer),
-        inner_(make_inproc_transport(world.nic(nic), {.step_cycles = 1, .step_when_idle = false})) {}
+        inner_(make_inproc_transport(nic, {.step_cycles = 1, .step_when_idle = false})) {}
 
   uint64_t bar_read(uint32_t offset) override { return inner_->bar_read(offset); }
   void bar_write(uint32_t offset, uint64_t value) override {
     namespace csr = hwif::csr;
     if (offset == csr::AdminCommandRing::ADDRESS) {
       commands_ = reinterpret_cast<const std::byte*>(value);  // DMA address = address, see inproc
+    } else if (offset == csr::AdminCompletionRing::ADDRESS) {
+      completions_ = reinterpret_cast<const std::byte*>(value);
     } else if (offset == csr::AdminDoorbell::ADDRESS) {
       posted_ = csr::AdminDoorbell::from_word(value).get<csr::AdminDoorbell::index>();
       began_ = world_.cycle();
-    } else if (offset == csr::AdminConsumed::ADDRESS && commands_ != nullptr) {
-      constexpr unsigned kRing = 32;
-      const auto command = hwif::AdminCommand::load_from(
-          commands_ + (posted_ - 1u) % kRing * sizeof(hwif::AdminCommand));
-      uint64_t& worst = worst_[command.get<hwif::AdminCommand::opcode>()];
-      worst = std::max(worst, world_.cycle() - began_);
+      waits_ = true;
+    } else if (offset == csr::AdminConsumed::ADDRESS) {
+      look();
     }
     inner_->bar_write(offset, value);
   }
@@ -122,17 +123,21 @@ class PacedTransport final : public Transport {
   void unmap(std::span<const DmaRange> ranges) noexcept override { inner_->unmap(ranges); }
   bool wait(unsigned vector, std::chrono::milliseconds timeout) override {
     // patience as InprocOptions::cycles_per_millisecond says
-    const uint64_t end = world_.cycle() + static_cast<uint64_t>(timeout.count()) * 1000;
+    auto left = static_cast<int64_t>(timeout.count()) * 1000;
     while (!inner_->wait(vector, std::chrono::milliseconds(0))) {
-      if (world_.cycle() >= end) return false;
-      pacer_.pause();
+      if (left <= 0) return false;
+      left -= static_cast<int64_t>(pacer_.pause());
+      look();
     }
     return true;
   }
   void wake(unsigned vector) noexcept override { inner_->wake(vector); }
   void reset() override { inner_->reset(); }
   std::optional<Neighbour> resolve(const Gid& gid) override { return inner_->resolve(gid); }
-  void idle() noexcept override { pacer_.pause(); }
+  void idle() noexcept override {
+    pacer_.pause();
+    look();
+  }
   /// Polling costs no time; waiting for a command does.
   bool wants_idle() const noexcept override { return false; }
   bool runs_by_itself() const noexcept override { return false; }
@@ -143,10 +148,28 @@ class PacedTransport final : public Transport {
   void forget_commands() { worst_.clear(); }
 
  private:
+  // Whether the answer to the last command (one is under way at a time) is in memory.
+  void look() {
+    if (!waits_) return;
+    constexpr unsigned kRing = 32;
+    const unsigned last = posted_ - 1;
+    const auto completion = hwif::AdminCompletion::load_from(
+        completions_ + last % kRing * sizeof(hwif::AdminCompletion));
+    const bool phase = ((last / kRing & 1) != 0) != (hwif::PHASE_FIRST_LAP != 0);
+    if (completion.get<hwif::AdminCompletion::phase>() != phase) return;
+    waits_ = false;
+    const auto command = hwif::AdminCommand::load_from(
+        commands_ + last % kRing * sizeof(hwif::AdminCommand));
+    uint64_t& worst = worst_[command.get<hwif::AdminCommand::opcode>()];
+    worst = std::max(worst, world_.cycle() - began_);
+  }
+
   sim::World& world_;
   Pacer& pacer_;
   std::unique_ptr<Transport> inner_;
   const std::byte* commands_ = nullptr;
+  const std::byte* completions_ = nullptr;
+  bool waits_ = false;  // for an answer
   unsigned posted_ = 0;
   uint64_t began_ = 0;
   std::map<hwif::AdminOpcode, uint64_t> worst_;

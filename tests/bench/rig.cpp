@@ -47,7 +47,7 @@ DeviceOptions device_options() {
 }  // namespace
 
 Side::Side(sim::World& world, unsigned nic, Pacer& pacer, size_t bytes, unsigned entries)
-    : transport(new PacedTransport(world, nic, pacer)),
+    : transport(new PacedTransport(world, world.nic(nic), pacer)),
       device(Device::open(std::unique_ptr<Transport>(transport), device_options())),
       context(device),
       pd(context),

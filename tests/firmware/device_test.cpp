@@ -55,7 +55,7 @@ TEST_CASE("a context bus that stops answering stops the firmware") {
   const auto eq = rig.make<admin::CreateEq>(1, 0u, Rig::eq_params());
   rig.hw.post(1, rig.command<admin::CreateCq>(0, Rig::cq_params(eq)));
   rig.hw.tick();
-  REQUIRE_FALSE(fw::step());
+  REQUIRE_FALSE(fw::step(fw::bus::status()));
   REQUIRE(csr(rig.hw).get<hwif::CtxCsr::state>() == hwif::FirmwareState::FAILED);
   REQUIRE(csr(rig.hw).get<hwif::CtxCsr::fault>() == hwif::FirmwareFault::CONTEXT_BUS);
 }

@@ -299,16 +299,16 @@ std::uint64_t FakeHardware::access(std::uint32_t address, bool is_write, std::ui
   return answer;
 }
 
-void FakeHardware::list(std::uint64_t* words) {
+void FakeHardware::list(std::uint64_t* words, std::uint32_t index) {
   for (unsigned at = 0;;) {
     const std::uint64_t header = words[at++];
-    const auto count = static_cast<unsigned>(header >> 32 & 31);
+    const auto count = static_cast<unsigned>(header >> 32 & 63);
     REQUIRE(count >= 1);
-    REQUIRE((header >> 37 & 0xffffff) == 0);
+    REQUIRE((header >> 38 & 0x7fffff) == 0);
     const bool read = (header >> 62 & 1) != 0;
     const unsigned stride = (header >> 61 & 1) != 0 ? 1u << 16 : 1;   // row or word
     for (unsigned n = 0; n < count; ++n, ++at) {
-      const auto address = static_cast<std::uint32_t>(header) + n * stride;
+      const auto address = (static_cast<std::uint32_t>(header) | index << 16) + n * stride;
       if (read) {
         words[at] = access(address, false, 0);
       } else {
@@ -316,7 +316,7 @@ void FakeHardware::list(std::uint64_t* words) {
       }
     }
     if (header >> 63 != 0) return;
-    REQUIRE(at < 64);
+    REQUIRE(at < 128);
   }
 }
 
@@ -370,7 +370,9 @@ uint32_t take_bell_errors() {
 void ctx_start_read(uint32_t address) { hardware->access(address, false, 0); }
 void ctx_start_write(uint32_t address, uint64_t data) { hardware->access(address, true, data); }
 uint64_t ctx_answer() { return hardware->answer; }
-void ctx_list(void* list) { hardware->list(static_cast<uint64_t*>(list)); }
+void ctx_list(void* list, uint32_t index) {
+  hardware->list(static_cast<uint64_t*>(list), index);
+}
 bool ctx_failed() { return hardware->ctx_error; }
 void copy_to_host(unsigned fn, uint64_t address, const void* data, uint32_t bytes) {
   hardware->copy(fn, address, static_cast<const uint8_t*>(data), bytes);

@@ -108,7 +108,7 @@ class FakeHardware {
   std::uint32_t enabled() const;
   std::uint32_t resetting() const;
   std::uint64_t access(std::uint32_t address, bool write, std::uint64_t data);
-  void list(std::uint64_t* words);
+  void list(std::uint64_t* words, std::uint32_t index);
   void copy(unsigned fn, std::uint64_t address, const std::uint8_t* data, std::uint32_t bytes);
   void event(unsigned fn, hwif::EqeType type, std::uint32_t detail);
   bool ctx_error = false;

@@ -46,10 +46,11 @@ constexpr unsigned kWriteLatency = 100;
 constexpr unsigned kQps = kWide ? 1024 : 64;
 constexpr unsigned kFns = kWide ? 16 : 8;
 
-// architecture.md 9, `wide`. In `narrow` the core has half the clock and small code, not fast: what
-// is measured there, with a tenth to spare.
-constexpr std::uint64_t kCommandLimit = kWide ? 3000 : 10000;
-constexpr std::uint64_t kModifyLimit = kWide ? 6000 : 12600;
+// `wide` has 3,000 and 6,000 cycles on the whole chip, where some things take longer than here: what is
+// measured, with a little to spare. In `narrow` the core has half the clock and its code is made small,
+// not fast: what is measured there, with a tenth to spare.
+constexpr std::uint64_t kCommandLimit = kWide ? 2850 : 10000;
+constexpr std::uint64_t kModifyLimit = kWide ? 4500 : 12600;
 
 struct Bench {
   Dut<DUT_CLASS> dut;
@@ -581,9 +582,10 @@ TEST_CASE("from power-on to a queue pair in RTS, within the limits") {
     REQUIRE(bench.bar_read(0, csr::ManagementCounter::ADDRESS + 8 * at) ==
             counters[at]);
   }
-  // This output is in pieces; the limit is meant for 64 of them.
-  bench.slowest.erase(hwif::to_string(hwif::AdminOpcode::QUERY_COUNTERS));
-  bench.array<admin::QueryCounters>(1, 64);
+  if (!kWide) {                                  // in small pieces there: the limit is for 64 of them
+    bench.slowest.erase(hwif::to_string(hwif::AdminOpcode::QUERY_COUNTERS));
+    bench.array<admin::QueryCounters>(1, 64);
+  }
   bench.make<admin::QueryPort>(1, 1u);
   bench.make<admin::SetFunction>(0, 3u, hwif::FunctionSettings{});
   bench.make<admin::QueryFunction>(0, 1u);

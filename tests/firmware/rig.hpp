@@ -49,7 +49,7 @@ struct Rig {
   /// One turn of the firmware's loop.
   void step() {
     hw.tick();
-    REQUIRE(fw::step());
+    REQUIRE(fw::step(fw::bus::status()));
   }
   void steps(unsigned count) {
     for (unsigned n = 0; n < count; ++n) step();

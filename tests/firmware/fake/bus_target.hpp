@@ -20,7 +20,7 @@ uint32_t take_bell_errors();
 void ctx_start_read(uint32_t address);
 void ctx_start_write(uint32_t address, uint64_t data);
 uint64_t ctx_answer();
-void ctx_list(void* list);
+void ctx_list(void* list, uint32_t index = 0);
 bool ctx_failed();
 void copy_to_host(unsigned fn, uint64_t address, const void* data, uint32_t bytes);
 void send_event(unsigned fn, hwif::EqeType type, uint32_t object, uint32_t cause,

@@ -144,17 +144,19 @@ TEST_CASE("accesses and lists reach the columns in order") {
       std::map<unsigned, std::uint64_t> reads;      // RAM word → what must be there
       bench.ram.stored = 0;
       const auto groups = static_cast<unsigned>(random.between(1, 6));
+      const auto base = static_cast<unsigned>(random.chance(0.5) ? 0 : random.bits(16));
       for (unsigned g = 0; g < groups; ++g) {
         const bool read = random.chance(0.5);
         const auto column = static_cast<unsigned>(random.below(read ? 4 : 64));
-        const auto index =
+        const auto header_index =
             static_cast<unsigned>(read ? random.below(4) * 1000 : random.bits(16));
+        const unsigned index = header_index | base;
         const bool rows = random.chance(0.3);      // one word of each row
-        const auto count = static_cast<unsigned>(random.between(1, rows ? 31 : 8));
+        const auto count = static_cast<unsigned>(random.between(1, rows ? 63 : 8));
         const auto first = static_cast<unsigned>(random.below(9));
         bench.ram.words[at++] = std::uint64_t{g + 1 == groups} << 63 |
                                 std::uint64_t{read} << 62 | std::uint64_t{rows} << 61 |
-                                std::uint64_t{count} << 32 | std::uint64_t{index} << 16 |
+                                std::uint64_t{count} << 32 | std::uint64_t{header_index} << 16 |
                                 column << 10 | first;
         for (unsigned w = 0; w < count; ++w) {
           const std::uint64_t data = random();
@@ -171,6 +173,7 @@ TEST_CASE("accesses and lists reach the columns in order") {
       }
       bench.dut->start_list_i = 1;
       bench.dut->list_i = static_cast<SData>(start);
+      bench.dut->list_index_i = static_cast<SData>(base);
       bench.dut.tick();
       bench.dut->start_list_i = 0;
       bench.dut.eval();
@@ -189,6 +192,7 @@ TEST_CASE("a list of 30 words takes few cycles") {
   bench.ram.words[16] = std::uint64_t{1} << 63 | std::uint64_t{15} << 32 | 2 << 10;
   bench.dut->start_list_i = 1;
   bench.dut->list_i = 0;
+  bench.dut->list_index_i = 0;
   const std::uint64_t start = bench.dut.cycle();
   bench.dut.tick();
   bench.dut->start_list_i = 0;
@@ -208,6 +212,7 @@ TEST_CASE("a list that reads 30 words takes few cycles") {
   }
   bench.dut->start_list_i = 1;
   bench.dut->list_i = 0;
+  bench.dut->list_index_i = 0;
   const std::uint64_t start = bench.dut.cycle();
   bench.dut.tick();
   bench.dut->start_list_i = 0;

@@ -181,9 +181,10 @@ TEST_CASE("context accesses wait for the engine") {
   REQUIRE(got.cycles == 6);
   REQUIRE(got.effects == 0);
   REQUIRE(bench.read(0x44) == 0xaaaabbbb);
-  got = bench.access(true, 0x50, 0x7ff,
-                     [&] { return dut->list_start_o && dut->list_o == 0x7ff; }, 2,
-                     &dut->ctx_busy_i);
+  const auto starts = [&] {
+    return dut->list_start_o && dut->list_o == 0x7ff && dut->list_index_o == 0xa5c3;
+  };
+  got = bench.access(true, 0x50, 0xa5c3'07ff, starts, 2, &dut->ctx_busy_i);
   REQUIRE(got.effects == 1);
   // others do not wait
   dut->ctx_busy_i = 1;
