@@ -85,7 +85,7 @@ class Witness {
 
 }  // namespace
 
-TEST_CASE("bad keys, bounds, rights and domains, local and remote") {
+TEST_CASE("bad keys, bounds, rights and domains, local and remote", "[keys]") {
   for (const auto chip : configs()) {
     INFO(sim::to_string(chip));
     RtlHosts& hosts = Nics::get(chip).hosts;
@@ -181,6 +181,9 @@ TEST_CASE("bad keys, bounds, rights and domains, local and remote") {
       link.reconnect();
     }
     CHECK(totals(1, Counter::DMA_WRITE_ERROR) == 0);
+    // somebody watched
+    CHECK(hosts.world.nic(0).guard()->judged() > 100);
+    CHECK(hosts.world.nic(1).guard()->judged() > 100);
   }
 }
 
