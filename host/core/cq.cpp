@@ -36,6 +36,7 @@ Cq::Cq(Context& context, const CqConfig& config)
   allocate_ring(config.entries, buffer_, ring_log2_);
   ring_ = buffer_.data();
   ring_mask_ = (1u << ring_log2_) - 1;
+  quarter_ = ring_mask_ / 4;
   idles_ = device.transport().wants_idle();
   doorbell_ = device.transport().mapped_doorbell(device.options().doorbell_page);
 
@@ -140,6 +141,7 @@ void Cq::resize(unsigned entries) {
   std::swap(buffer_, fresh);
   ring_ = buffer_.data();
   ring_mask_ = mask;
+  quarter_ = ring_mask_ / 4;
   ring_log2_ = log2;
   report_consumed();
   lock_.unlock();

@@ -10,8 +10,12 @@
 
 #include <roci_hwif_names.hpp>
 
+#include <endian.h>
+
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
 
 namespace roci {
 namespace {
@@ -23,10 +27,24 @@ constexpr bool is_receive(CqeOpcode opcode) noexcept {
   return (static_cast<unsigned>(opcode) & 0x80) != 0;
 }
 
-// Index: number of the send operation.
-constexpr std::array<ibv_wc_opcode, 32> SEND_OPCODES = [] {
-  std::array<ibv_wc_opcode, 32> table{};
-  const auto set = [&](CqeOpcode from, ibv_wc_opcode to) { table[static_cast<size_t>(from)] = to; };
+// What a program is told of an operation.
+struct Told {
+  ibv_wc_opcode opcode;
+  unsigned flags;
+};
+
+// Index of an operation in the table: its number, receives behind the sends.
+constexpr size_t table_index(CqeOpcode opcode) noexcept {
+  const auto n = static_cast<size_t>(opcode);
+  return (n & 31) | (n >> 2 & 32);
+}
+
+constexpr std::array<Told, 64> OPERATIONS = [] {
+  std::array<Told, 64> table{};
+  for (size_t n = 32; n < table.size(); ++n) table[n].opcode = IBV_WC_RECV;
+  const auto set = [&](CqeOpcode from, ibv_wc_opcode to, unsigned flags = 0) {
+    table[table_index(from)] = {to, flags};
+  };
   set(CqeOpcode::SEND, IBV_WC_SEND);
   set(CqeOpcode::WRITE, IBV_WC_RDMA_WRITE);
   set(CqeOpcode::READ, IBV_WC_RDMA_READ);
@@ -35,6 +53,9 @@ constexpr std::array<ibv_wc_opcode, 32> SEND_OPCODES = [] {
   set(CqeOpcode::LOCAL_INV, IBV_WC_LOCAL_INV);
   set(CqeOpcode::BIND_MW, IBV_WC_BIND_MW);
   set(CqeOpcode::FAST_REG, IBV_WC_DRIVER1);
+  set(CqeOpcode::RECV_IMM, IBV_WC_RECV, IBV_WC_WITH_IMM);
+  set(CqeOpcode::RECV_INV, IBV_WC_RECV, IBV_WC_WITH_INV);
+  set(CqeOpcode::RECV_WRITE_IMM, IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM);
   return table;
 }();
 
@@ -89,33 +110,37 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
 }  // namespace
 
 ibv_wc_opcode wc_opcode(CqeOpcode opcode) noexcept {
-  if (!is_receive(opcode)) return SEND_OPCODES[static_cast<size_t>(opcode) % SEND_OPCODES.size()];
-  return opcode == CqeOpcode::RECV_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+  return OPERATIONS[table_index(opcode)].opcode;
 }
 
 unsigned wc_flags(const Cqe& cqe) noexcept {
-  const unsigned flags = cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u;
-  switch (cqe.get<Cqe::opcode>()) {
-    case CqeOpcode::RECV_IMM:
-    case CqeOpcode::RECV_WRITE_IMM: return flags | IBV_WC_WITH_IMM;
-    case CqeOpcode::RECV_INV: return flags | IBV_WC_WITH_INV;
-    default: return flags;
-  }
+  const unsigned flags = OPERATIONS[table_index(cqe.get<Cqe::opcode>())].flags;
+  return flags | (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);
 }
 
-bool Cq::valid(uint32_t index) const noexcept {
+// Whether the entry at `entry`, of this index, is there.
+inline bool Cq::is_there(const std::byte* entry, uint32_t index) const noexcept {
   static_assert(hwif::PHASE_FIRST_LAP == 1 && Cqe::phase::AT == sizeof(Cqe) * 8 - 1);
-  const std::byte* entry = ring_ + (index & ring_mask_) * sizeof(Cqe);
   return (((load_phase_byte(entry + sizeof(Cqe) - 1) >> 7) ^ (index >> ring_log2_)) & 1) != 0;
 }
 
-// Takes the next completion. The lock is held.
-inline bool Cq::take(Completion& completion) noexcept {
+bool Cq::valid(uint32_t index) const noexcept {
+  return is_there(ring_ + (index & ring_mask_) * sizeof(Cqe), index);
+}
+
+// Takes the next entry of the ring. The lock is held. Inlined, and called with a variable whose address
+// goes nowhere, so that the entry stays in registers.
+inline bool Cq::take_entry(Completion& completion) noexcept {
   for (;;) {
-    if (!valid(consumed_)) [[unlikely]] return dead_ && take_flushed(completion);
-    completion.cqe.load(ring_ + (consumed_ & ring_mask_) * sizeof(Cqe));
-    ++consumed_;
-    if (consumed_ - reported_ > ring_mask_ / 4) [[unlikely]] report_consumed();
+    const uint32_t index = consumed_;
+    const std::byte* const entry = ring_ + (index & ring_mask_) * sizeof(Cqe);
+    if (!is_there(entry, index)) [[unlikely]] return false;
+    static_assert(sizeof(Cqe::Word) == 8);
+    for (size_t n = 0; n < sizeof(Cqe) / 8; ++n) {
+      std::memcpy(&completion.cqe.words[n], entry + 8 * n, 8);
+    }
+    consumed_ = index + 1;
+    if (index + 1 - reported_ > quarter_) [[unlikely]] report_consumed();
     const uint32_t qpn = completion.cqe.get<Cqe::qpn>();
     if (qpn != last_qpn_) [[unlikely]] {
       Qp* qp = context_.device().find_qp(qpn);
@@ -132,6 +157,11 @@ inline bool Cq::take(Completion& completion) noexcept {
   }
 }
 
+// Takes the next completion. The lock is held.
+inline bool Cq::take(Completion& completion) noexcept {
+  return take_entry(completion) || (dead_ && take_flushed(completion));
+}
+
 // The simulator shares the processor with a program that polls: let it run. Not with the lock held.
 void Cq::idle() noexcept { context_.device().transport().idle(); }
 
@@ -146,27 +176,32 @@ bool Cq::take_flushed(Completion& completion) noexcept {
   return false;
 }
 
-void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept {
+inline void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept {
   const Cqe& cqe = completion.cqe;
   const auto status = cqe.get<Cqe::status>();
+  const Told told = OPERATIONS[table_index(cqe.get<Cqe::opcode>())];
   wc.wr_id = completion.wr_id;
   wc.status = static_cast<ibv_wc_status>(status);
-  wc.opcode = wc_opcode(cqe.get<Cqe::opcode>());
+  wc.opcode = told.opcode;
   wc.vendor_err = static_cast<uint32_t>(cqe.get<Cqe::vendor_status>());
   wc.byte_len = cqe.get<Cqe::byte_len>();
   wc.imm_data = cqe.get<Cqe::imm_or_key>();
   wc.qp_num = cqe.get<Cqe::qpn>();
   wc.src_qp = cqe.get<Cqe::src_qp_or_srqn>();
-  wc.wc_flags = wc_flags(cqe);
-  wc.pkey_index = cqe.get<Cqe::pkey_index>();
-  wc.slid = 0;
-  wc.sl = static_cast<uint8_t>(cqe.get<Cqe::tci>() >> 13);
-  wc.dlid_path_bits = 0;
+  wc.wc_flags = told.flags | (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);
+  // pkey_index, slid, sl and dlid_path_bits in one store; there are no LIDs in RoCE.
+  static_assert(offsetof(ibv_wc, slid) == offsetof(ibv_wc, pkey_index) + 2 &&
+                offsetof(ibv_wc, sl) == offsetof(ibv_wc, pkey_index) + 4 &&
+                offsetof(ibv_wc, dlid_path_bits) == offsetof(ibv_wc, pkey_index) + 5 &&
+                sizeof(ibv_wc) == offsetof(ibv_wc, pkey_index) + 8);
+  const uint64_t sl = cqe.get<Cqe::tci>() >> 13;
+  const uint64_t rest = htole64(cqe.get<Cqe::pkey_index>() | sl << 32);
+  std::memcpy(reinterpret_cast<char*>(&wc) + offsetof(ibv_wc, pkey_index), &rest, sizeof rest);
   if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] tell_failure(cqe);
 }
 
 // "Status 12" alone helps nobody: say which queue pair, which check, and what to do; once aloud.
-void Cq::tell_failure(const Cqe& cqe) const noexcept {
+void Cq::tell_failure(Cqe cqe) const noexcept {
   if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
   const bool again = last_qp_->failure_told_.exchange(true);
   log(again ? LogLevel::INFO : LogLevel::WARN, "completion of QP 0x%x failed: %s, vendor status %s: %s",
@@ -178,8 +213,17 @@ void Cq::tell_failure(const Cqe& cqe) const noexcept {
 int Cq::poll(int count, ibv_wc* wc) noexcept {
   lock_.lock();
   int taken = 0;
-  Completion completion;
-  while (taken < count && take(completion)) fill_in(completion, wc[taken++]);
+  while (taken < count) {
+    Completion completion;
+    if (take_entry(completion)) [[likely]] {
+      fill_in(completion, wc[taken++]);
+      continue;
+    }
+    if (!dead_) [[likely]] break;
+    Completion flushed;
+    if (!take_flushed(flushed)) break;
+    fill_in(flushed, wc[taken++]);
+  }
   lock_.unlock();
   if (taken == 0 && idles_) idle();
   return taken;

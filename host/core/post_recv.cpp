@@ -48,14 +48,6 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   return error;
 }
 
-uint64_t Qp::complete_recv(uint32_t cookie) noexcept {
-  const uint32_t at = cookie & rq_.mask;
-  const uint64_t wr_id = rq_.wr_id[at];
-  // A receive queue completes in order.
-  rq_.completed.store(rq_.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  return wr_id;
-}
-
 bool Qp::flush_recv(Completion& completion) noexcept {
   const uint32_t next = rq_.completed.load(std::memory_order_relaxed);
   if (next == rq_.posted.load(std::memory_order_acquire)) return false;

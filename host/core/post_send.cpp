@@ -15,17 +15,24 @@ namespace {
 
 using hwif::WrOpcode;
 
-// Where the payload comes from. Each knows its size before anything is written.
+// Where the payload comes from. Each knows its size before anything is written. One piece is the rule,
+// and a loop costs more to begin than the piece.
+
+uint64_t length_of(const ibv_sge* list, unsigned count) noexcept {
+  if (count == 1) [[likely]] return list->length;
+  uint64_t length = 0;
+  for (unsigned i = 0; i < count; ++i) length += list[i].length;
+  return length;
+}
 
 // SGEs.
 struct SgeData {
   const ibv_sge* list;
   unsigned count;
-  uint64_t length = 0;
+  uint64_t length;
 
-  SgeData(const ibv_sge* list, unsigned count) : list(list), count(count) {
-    for (unsigned i = 0; i < count; ++i) length += list[i].length;
-  }
+  SgeData(const ibv_sge* list, unsigned count)
+      : list(list), count(count), length(length_of(list, count)) {}
   unsigned sges() const noexcept { return count; }
   size_t bytes() const noexcept { return count * sizeof(ibv_sge); }
   void copy(std::byte* to) const noexcept { wqe::sges(to, list, count); }
@@ -35,11 +42,10 @@ struct SgeData {
 struct InlineSges {
   const ibv_sge* list;
   unsigned count;
-  uint64_t length = 0;
+  uint64_t length;
 
-  InlineSges(const ibv_sge* list, unsigned count) : list(list), count(count) {
-    for (unsigned i = 0; i < count; ++i) length += list[i].length;
-  }
+  InlineSges(const ibv_sge* list, unsigned count)
+      : list(list), count(count), length(length_of(list, count)) {}
   unsigned sges() const noexcept { return 0; }
   size_t bytes() const noexcept { return length; }
   void copy(std::byte* to) const noexcept {
@@ -98,22 +104,26 @@ inline std::byte* Qp::place(unsigned blocks) noexcept {
 }
 
 // Writes one request. @return errno
-template <class Data>
-inline int Qp::emit(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
-                    uint64_t va, uint32_t rkey, const Data& data) noexcept {
+template <WrOpcode OPCODE, class Data>
+inline int Qp::emit(uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va,
+                    uint32_t rkey, const Data& data) noexcept {
   if (data.length > hwif::MAX_MESSAGE_BYTES) [[unlikely]] return EINVAL;
   const unsigned blocks = wqe::blocks_for(data.bytes());
   std::byte* const to = place(blocks);
   if (to == nullptr) [[unlikely]] return ENOMEM;
   const wqe::Common common{flags | sq_.signal_all, blocks, data.sges(),
                            static_cast<uint32_t>(data.length)};
-  switch (opcode) {
-    case WrOpcode::SEND: wqe::send(to, common); break;
-    case WrOpcode::SEND_IMM: wqe::send_imm(to, common, imm_or_key); break;
-    case WrOpcode::WRITE: wqe::write(to, common, va, rkey); break;
-    case WrOpcode::WRITE_IMM: wqe::write_imm(to, common, va, rkey, imm_or_key); break;
-    case WrOpcode::READ: wqe::read(to, common, va, rkey); break;
-    default: return EOPNOTSUPP;
+  if constexpr (OPCODE == WrOpcode::SEND) {
+    wqe::send(to, common);
+  } else if constexpr (OPCODE == WrOpcode::SEND_IMM) {
+    wqe::send_imm(to, common, imm_or_key);
+  } else if constexpr (OPCODE == WrOpcode::WRITE) {
+    wqe::write(to, common, va, rkey);
+  } else if constexpr (OPCODE == WrOpcode::WRITE_IMM) {
+    wqe::write_imm(to, common, va, rkey, imm_or_key);
+  } else {
+    static_assert(OPCODE == WrOpcode::READ);
+    wqe::read(to, common, va, rkey);
   }
   data.copy(to + wqe::DATA_OFFSET);
   const uint32_t at = sq_.head & sq_.mask;
@@ -134,37 +144,54 @@ inline void Qp::ring_send() noexcept {
   }
 }
 
-inline int Qp::build(const ibv_send_wr& wr) noexcept {
-  WrOpcode opcode{};
-  uint64_t va = 0;
-  uint32_t rkey = 0;
-  unsigned max_sge = sq_.max_sge;
-  switch (wr.opcode) {
-    case IBV_WR_SEND: opcode = WrOpcode::SEND; break;
-    case IBV_WR_SEND_WITH_IMM: opcode = WrOpcode::SEND_IMM; break;
-    case IBV_WR_RDMA_WRITE: opcode = WrOpcode::WRITE; break;
-    case IBV_WR_RDMA_WRITE_WITH_IMM: opcode = WrOpcode::WRITE_IMM; break;
-    case IBV_WR_RDMA_READ:
-      opcode = WrOpcode::READ;
-      max_sge = sq_.max_sge_read;
-      if (wr.send_flags & IBV_SEND_INLINE) return EINVAL;
-      // IBTA 10.7.2.2: none of them would ever begin.
-      if (!sq_.reads.load(std::memory_order_relaxed)) return EINVAL;
-      break;
+// As emit(), for an opcode that is not known at compile time.
+template <class Data>
+int Qp::emit_any(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va,
+                 uint32_t rkey, const Data& data) noexcept {
+  switch (opcode) {
+    case WrOpcode::SEND:
+      return emit<WrOpcode::SEND>(wr_id, flags, imm_or_key, va, rkey, data);
+    case WrOpcode::SEND_IMM:
+      return emit<WrOpcode::SEND_IMM>(wr_id, flags, imm_or_key, va, rkey, data);
+    case WrOpcode::WRITE:
+      return emit<WrOpcode::WRITE>(wr_id, flags, imm_or_key, va, rkey, data);
+    case WrOpcode::WRITE_IMM:
+      return emit<WrOpcode::WRITE_IMM>(wr_id, flags, imm_or_key, va, rkey, data);
+    case WrOpcode::READ:
+      return emit<WrOpcode::READ>(wr_id, flags, imm_or_key, va, rkey, data);
     default: return EOPNOTSUPP;
   }
-  if (opcode != WrOpcode::SEND && opcode != WrOpcode::SEND_IMM) {
-    va = wr.wr.rdma.remote_addr;
-    rkey = wr.wr.rdma.rkey;
-  }
+}
+
+// One request of ibv_post_send. @return errno
+template <WrOpcode OPCODE>
+inline int Qp::build(const ibv_send_wr& wr) noexcept {
+  constexpr bool IS_READ = OPCODE == WrOpcode::READ;
+  constexpr bool IS_SEND = OPCODE == WrOpcode::SEND || OPCODE == WrOpcode::SEND_IMM;
+  const uint64_t va = IS_SEND ? 0 : wr.wr.rdma.remote_addr;
+  const uint32_t rkey = IS_SEND ? 0 : wr.wr.rdma.rkey;
+  // IBTA 10.7.2.2: without initiator depth none of them would ever begin.
+  if (IS_READ && !sq_.reads.load(std::memory_order_relaxed)) return EINVAL;
   const auto count = static_cast<unsigned>(wr.num_sge);
-  if (count > max_sge) [[unlikely]] return EINVAL;
+  if (count > (IS_READ ? sq_.max_sge_read : sq_.max_sge)) [[unlikely]] return EINVAL;
   if (wr.send_flags & IBV_SEND_INLINE) {
+    if (IS_READ) return EINVAL;
     const InlineSges data(wr.sg_list, count);
     if (data.length > sq_.max_inline) return EINVAL;
-    return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, data);
+    return emit<OPCODE>(wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, data);
   }
-  return emit(opcode, wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, SgeData(wr.sg_list, count));
+  return emit<OPCODE>(wr.wr_id, wr.send_flags, wr.imm_data, va, rkey, SgeData(wr.sg_list, count));
+}
+
+inline int Qp::build_any(const ibv_send_wr& wr) noexcept {
+  switch (wr.opcode) {
+    case IBV_WR_SEND: return build<WrOpcode::SEND>(wr);
+    case IBV_WR_SEND_WITH_IMM: return build<WrOpcode::SEND_IMM>(wr);
+    case IBV_WR_RDMA_WRITE: return build<WrOpcode::WRITE>(wr);
+    case IBV_WR_RDMA_WRITE_WITH_IMM: return build<WrOpcode::WRITE_IMM>(wr);
+    case IBV_WR_RDMA_READ: return build<WrOpcode::READ>(wr);
+    default: return EOPNOTSUPP;
+  }
 }
 
 int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
@@ -172,7 +199,7 @@ int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
   int error = sq_.open.load(std::memory_order_relaxed) ? 0 : EINVAL;
   const uint32_t before = sq_.head;
   while (wr != nullptr) {
-    if (error == 0) error = build(*wr);
+    if (error == 0) error = build_any(*wr);
     if (error != 0) [[unlikely]] {
       *bad = wr;
       break;
@@ -211,8 +238,8 @@ void Qp::set_sges(const ibv_sge* sges, size_t count) noexcept {
   if (wr_error_ == 0) {
     wr_error_ = !o.valid || count > max_sge || (read && !sq_.reads.load(std::memory_order_relaxed))
                     ? EINVAL
-                    : emit(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
-                           SgeData(sges, static_cast<unsigned>(count)));
+                    : emit_any(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
+                               SgeData(sges, static_cast<unsigned>(count)));
   }
   opened_.valid = false;
 }
@@ -223,8 +250,8 @@ void Qp::set_inline(const ibv_data_buf* pieces, size_t count) noexcept {
     const InlineBuffers data(pieces, count);
     wr_error_ = !o.valid || data.length > sq_.max_inline || o.opcode == WrOpcode::READ
                     ? EINVAL
-                    : emit(o.opcode, o.wr_id, o.flags | IBV_SEND_INLINE, o.imm_or_key, o.va, o.rkey,
-                           data);
+                    : emit_any(o.opcode, o.wr_id, o.flags | IBV_SEND_INLINE, o.imm_or_key, o.va,
+                               o.rkey, data);
   }
   opened_.valid = false;
 }
@@ -254,12 +281,6 @@ void Qp::abort() noexcept {
 }
 
 // ---- completion ---------------------------------------------------------------------------------
-
-uint64_t Qp::complete_send(uint16_t index) noexcept {
-  const SendInfo info = sq_.info[index & sq_.mask];
-  sq_.completed.store(info.progress, std::memory_order_release);
-  return info.wr_id;
-}
 
 bool Qp::flush_send(Completion& completion) noexcept {
   for (;;) {

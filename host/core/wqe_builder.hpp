@@ -8,6 +8,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,20 +36,39 @@ constexpr unsigned blocks_for(size_t data_bytes) noexcept {
                                hwif::SQ_BLOCK_BYTES);
 }
 
+/// First word of the control part by opcode, ibv_send_flags (only the lowest four, by a table) and
+/// sizes.
+constexpr uint64_t first_word(hwif::WrOpcode opcode, unsigned flags, unsigned blocks,
+                              unsigned sges) noexcept {
+  using C = hwif::SqWqeControl;
+  constexpr auto FLAGS = [] {
+    std::array<uint64_t, 16> table{};
+    for (unsigned n = 0; n < table.size(); ++n) {
+      C c{};
+      c.set<C::signaled>((n & IBV_SEND_SIGNALED) != 0);
+      c.set<C::fence>((n & IBV_SEND_FENCE) != 0);
+      c.set<C::solicited>((n & IBV_SEND_SOLICITED) != 0);
+      c.set<C::inline_data>((n & IBV_SEND_INLINE) != 0);
+      table[n] = c.words[0];
+    }
+    return table;
+  }();
+  static_assert((IBV_SEND_SIGNALED | IBV_SEND_FENCE | IBV_SEND_SOLICITED | IBV_SEND_INLINE) == 15);
+  C c{};
+  c.set<C::opcode>(opcode);
+  c.set<C::blocks>(static_cast<uint8_t>(blocks));
+  c.set<C::sge_count>(static_cast<uint8_t>(sges));
+  return c.words[0] | FLAGS[flags & 15];
+}
+
 /// Control part. `imm_or_key`: immediate data as it stands in memory (network order), or a key.
 inline void control(std::byte* to, hwif::WrOpcode opcode, const Common& common,
                     uint32_t imm_or_key) noexcept {
   using C = hwif::SqWqeControl;
   C c{};
-  c.set<C::opcode>(opcode);
-  c.set<C::signaled>((common.flags & IBV_SEND_SIGNALED) != 0);
-  c.set<C::fence>((common.flags & IBV_SEND_FENCE) != 0);
-  c.set<C::solicited>((common.flags & IBV_SEND_SOLICITED) != 0);
-  c.set<C::inline_data>((common.flags & IBV_SEND_INLINE) != 0);
-  c.set<C::blocks>(static_cast<uint8_t>(common.blocks));
-  c.set<C::sge_count>(static_cast<uint8_t>(common.sges));
   c.set<C::imm_or_key>(imm_or_key);
   c.set<C::length>(common.length);
+  c.words[0] |= first_word(opcode, common.flags, common.blocks, common.sges);
   c.store(to);
 }
 
@@ -109,6 +129,10 @@ static_assert(sizeof(ibv_sge) == sizeof(hwif::Sge) && offsetof(ibv_sge, addr) * 
 
 /// Copies SGEs. @return bytes written
 inline size_t sges(std::byte* to, const ibv_sge* list, unsigned count) noexcept {
+  if (count == 1) [[likely]] {
+    std::memcpy(to, list, sizeof(ibv_sge));
+    return sizeof(ibv_sge);
+  }
   for (unsigned i = 0; i < count; ++i) std::memcpy(to + i * sizeof(ibv_sge), &list[i], sizeof(ibv_sge));
   return count * sizeof(ibv_sge);
 }

@@ -26,8 +26,8 @@ struct CqConfig {
 
 /// A completion as it leaves the queue.
 struct Completion {
-  uint64_t wr_id = 0;
-  hwif::Cqe cqe{};
+  uint64_t wr_id;
+  hwif::Cqe cqe;
 };
 
 /// Completion queue. The ring has at least twice the entries that were asked for, so that the device
@@ -97,19 +97,22 @@ class Cq {
  private:
   // Whether the entry at `index` was written by the device in this lap.
   bool valid(uint32_t index) const noexcept;
+  bool is_there(const std::byte* entry, uint32_t index) const noexcept;
   bool take(Completion& completion) noexcept;
+  bool take_entry(Completion& completion) noexcept;
   [[gnu::noinline]] bool take_flushed(Completion& completion) noexcept;
   void ring(hwif::Doorbell doorbell, hwif::DoorbellKind kind, uint32_t index) noexcept;
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;
   void fill_in(const Completion& completion, ibv_wc& wc) const noexcept;
-  [[gnu::noinline, gnu::cold]] void tell_failure(const hwif::Cqe& cqe) const noexcept;
+  [[gnu::noinline, gnu::cold]] void tell_failure(hwif::Cqe cqe) const noexcept;
   [[gnu::noinline]] void idle() noexcept;
 
   // Data path.
   SpinLock lock_;
   const std::byte* ring_ = nullptr;
   uint32_t ring_mask_ = 0;
+  uint32_t quarter_ = 0;  // of the ring: reported at least that often
   uint32_t ring_log2_ = 0;
   // Free running; the low 24 bits are the index of the interface.
   uint32_t consumed_ = 0;
@@ -120,7 +123,7 @@ class Cq {
   bool idles_ = false;
   bool dead_ = false;
   volatile uint64_t* doorbell_ = nullptr;
-  Completion current_;
+  Completion current_{};
   // Thread between start_poll() and end_poll(), which holds the lock.
   std::atomic<pthread_t> poller_{};
 

@@ -141,16 +141,31 @@ class Qp {
   hwif::AddressVector path_from(const ibv_ah_attr& attr);
   ibv_ah_attr ah_from(const hwif::AddressVector& path) const;
 
+  int build_any(const ibv_send_wr& wr) noexcept;
+  template <hwif::WrOpcode OPCODE>
   int build(const ibv_send_wr& wr) noexcept;
   std::byte* place(unsigned blocks) noexcept;
+  template <hwif::WrOpcode OPCODE, class Data>
+  int emit(uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va, uint32_t rkey,
+           const Data& data) noexcept;
   template <class Data>
-  int emit(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va,
-           uint32_t rkey, const Data& data) noexcept;
+  int emit_any(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
+               uint64_t va, uint32_t rkey, const Data& data) noexcept;
   void ring_send() noexcept;
   void finish_opened() noexcept;
   // For polling: the completion's wr_id; frees what it completes.
-  uint64_t complete_send(uint16_t index) noexcept;
-  uint64_t complete_recv(uint32_t cookie) noexcept;
+  uint64_t complete_send(uint16_t index) noexcept {
+    const SendInfo info = sq_.info[index & sq_.mask];
+    sq_.completed.store(info.progress, std::memory_order_release);
+    return info.wr_id;
+  }
+  uint64_t complete_recv(uint32_t cookie) noexcept {
+    const uint64_t wr_id = rq_.wr_id[cookie & rq_.mask];
+    // A receive queue completes in order.
+    rq_.completed.store(rq_.completed.load(std::memory_order_relaxed) + 1,
+                        std::memory_order_release);
+    return wr_id;
+  }
   // For polling after the device died: the next request that never completed.
   bool flush_send(Completion& completion) noexcept;
   bool flush_recv(Completion& completion) noexcept;

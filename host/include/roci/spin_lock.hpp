@@ -17,11 +17,11 @@ class SpinLock {
   explicit SpinLock(bool enabled) : enabled_(enabled) {}
 
   void lock() noexcept {
-    if (!enabled_) return;
+    if (!enabled_) [[unlikely]] return;
     if (taken_.exchange(true, std::memory_order_acquire)) [[unlikely]] wait();
   }
   void unlock() noexcept {
-    if (enabled_) taken_.store(false, std::memory_order_release);
+    if (enabled_) [[likely]] taken_.store(false, std::memory_order_release);
   }
   /// Unlocked, whoever held it: in the child after fork.
   void reinitialise() noexcept { taken_.store(false, std::memory_order_relaxed); }
