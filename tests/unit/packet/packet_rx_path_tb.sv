@@ -37,7 +37,7 @@ module packet_rx_path_tb (
   roci_pkg::rx_fate_t header_result;
   roci_pkg::rx_headers_t headers;
   // what others look at
-  logic wire_good, loopback_ready, half_full, order_valid;
+  logic wire_good, loopback_ready, half_full, crowded, order_valid;
   logic [13:0] wire_bytes;
   roci_pkg::rx_order_t order;
   roci_pkg::fence_busy_t fence_busy;
@@ -77,7 +77,7 @@ module packet_rx_path_tb (
     .icrc_valid_i(icrc_checked), .icrc_good_i(icrc_good),
     .end_valid_i(packet_ended), .end_fcs_bad_i(packet_fcs_bad), .end_short_i(packet_short),
     .beat_valid_o(good_valid), .beat_ready_i(good_ready), .beat_o(good), .side_o(good_side),
-    .fate_o, .loopback_room_o(loopback_room), .half_full_o(half_full)
+    .fate_o, .loopback_room_o(loopback_room), .half_full_o(half_full), .crowded_o(crowded)
   );
   packet_header_parse u_parse (
     .clk_i, .rst_i,
@@ -95,8 +95,8 @@ module packet_rx_path_tb (
     .fence_busy_o(fence_busy), .count_o, .ready_o
   );
 
-  wire unused = &{1'b0, wire_good, wire_bytes, loopback_ready, half_full, order_valid, order,
-                  fence_busy};
+  wire unused = &{1'b0, wire_good, wire_bytes, loopback_ready, half_full, crowded, order_valid,
+                  order, fence_busy};
 endmodule
 
 `default_nettype wire
