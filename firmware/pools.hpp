@@ -84,9 +84,9 @@ struct Region {
 /// OWNERS * 2^STATIC_LOG2 units belong to owners by their number, so that no owner can be left
 /// without; the rest is granted in regions of MIN_LOG2 … MAX_LOG2, lowest place first. A region lies
 /// within one word of 32 blocks (of the smallest size), so to find or to give back is a few shifts.
-/// KEEPS_HALF: half of what is granted is kept for needs, whoever wants more before.
+/// KEEPS: units of what is granted that are kept for needs, whoever wants more before.
 template <unsigned UNITS, unsigned OWNERS, unsigned STATIC_LOG2, unsigned MAX_LOG2,
-          bool KEEPS_HALF = false>
+          unsigned KEEPS = 0>
 class RegionPool {
   static constexpr unsigned MIN_LOG2 = STATIC_LOG2 + 1;
   static constexpr unsigned START = OWNERS << STATIC_LOG2;
@@ -123,18 +123,20 @@ class RegionPool {
   /// A region of at least 2^need_log2 units for this owner and, if the pool is not short, up to
   /// 2^want_log2. Beyond his need nobody gets more than an eighth of what is free, nor more than
   /// 1/(12 + 2.5 n) of the pool if n have got some before: the first is fast, and the 64th still gets
-  /// a usable part. With KEEPS_HALF it is 1/(12 + 6 n), so that the first 63 share half of the pool, and
-  /// the other half stays. If the need cannot be met the answer is the owner's own, smaller one.
-  // noipa: as one function that takes `this`, its addresses are short.
-  [[gnu::noipa]] Region grant(unsigned owner, unsigned need_log2, unsigned want_log2) {
+  /// a usable part. If the need cannot be met the answer is the owner's own, smaller one.
+  // One function that takes `this` (noipa, of which clang-tidy knows nothing): its addresses are short.
+#ifndef __clang__
+  [[gnu::noipa]]
+#endif
+  Region grant(unsigned owner, unsigned need_log2, unsigned want_log2) {
     unsigned log2 = want_log2 < MAX_LOG2 ? want_log2 : MAX_LOG2;
     if (GRANTED != 0 && need_log2 <= MAX_LOG2) {
       const unsigned least = need_log2 < MIN_LOG2 ? MIN_LOG2 : need_log2;
       const uint32_t eighth = units_free_ >> 3;
-      const uint32_t share = 24 + (KEEPS_HALF ? 12 : 5) * grants_;
+      const uint32_t share = 24 + 5 * grants_;
       const auto too_much = [&](unsigned size_log2) {
         return eighth >> size_log2 == 0 ||
-               (KEEPS_HALF && GRANTED / 2 + (1u << size_log2) > units_free_) ||
+               (KEEPS != 0 && KEEPS + (1u << size_log2) > units_free_) ||
                share << size_log2 > 2 * GRANTED;
       };
       while (log2 > least && too_much(log2)) --log2;

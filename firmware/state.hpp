@@ -114,9 +114,12 @@ struct Output {
 using InflightPool = RegionPool<1u << INFLIGHT_BITS, QPS, 3, IS_WIDE ? 9 : 4>;
 using ReadPool = RegionPool<1u << READ_BITS, QPS, 1, MAX_RD_LOG2>;
 using ReplayPool = RegionPool<1u << REPLAY_BITS, QPS, 1, MAX_RD_LOG2>;
-// Entries of many SGEs need more than an owner has: others' prefetch may not take that from them. In
-// the small pool of `narrow` it takes a quarter at most, by its shares.
-using SlotPool = RegionPool<1u << SLOT_BITS, QPS + SRQS, 1, IS_WIDE ? 7 : 5, IS_WIDE>;
+// Entries of many SGEs need more than an owner has: others' prefetch may not take that from them.
+// 64 deep queues get 8 slots each or more before what is kept is reached. In the small pool of
+// `narrow` they take a quarter at most, by their shares.
+constexpr unsigned GRANTED_SLOTS = (1u << SLOT_BITS) - 2 * (QPS + SRQS);
+using SlotPool = RegionPool<1u << SLOT_BITS, QPS + SRQS, 1, IS_WIDE ? 7 : 5,
+                            IS_WIDE ? GRANTED_SLOTS * 3 / 16 : 0>;
 
 /// Regions of a queue pair.
 struct QpRegions {

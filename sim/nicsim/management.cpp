@@ -61,8 +61,13 @@ void PortManager::delete_gid(unsigned entry) { parts_->queue.run<hwif::admin::De
 void PortManager::set_mac(uint64_t mac) {
   uint64_t word = 0;  // network order: first byte in bits 7:0
   for (unsigned b = 0; b < 6; ++b) word |= (mac >> (40 - 8 * b) & 0xff) << (8 * b);
-  const std::lock_guard lock(parts_->nic.mutex());
-  parts_->nic.bar_write(0, hwif::csr::ManagementPortMac::ADDRESS, word);
+  {
+    const std::lock_guard lock(parts_->nic.mutex());
+    parts_->nic.bar_write(0, hwif::csr::ManagementPortMac::ADDRESS, word);
+  }
+  // The firmware takes it over in the turn of the first command behind it, before the second one.
+  parts_->queue.run<hwif::admin::Nop>(0);
+  parts_->queue.run<hwif::admin::Nop>(0);
 }
 
 void set_up_port(World& world, unsigned index) {

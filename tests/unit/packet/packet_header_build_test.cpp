@@ -309,7 +309,7 @@ TEST_CASE("paths are read and written while packets wait for the link") {
   for (unsigned round = 0; !bench.payload.empty(); ++round) {
     // a pause of the link, wherever the packets are
     bench.beat.stall(Stall(1.0));
-    bench.dut.tick(random.below(20));
+    bench.dut.tick(1 + random.below(20));    // one beat may leave in the first cycle
     const auto passed = bench.beat.received().size();
     for (unsigned n = 0; n < 10; ++n) {
       const auto qp = static_cast<unsigned>(random.below(8));
@@ -323,7 +323,7 @@ TEST_CASE("paths are read and written while packets wait for the link") {
     bench.beat.stall(Stall(0.0));
     bench.dut.tick(random.below(3 * 4096 / kBeat));
   }
-  REQUIRE(begun <= 2);                       // the link really stood still
+  REQUIRE(begun == 0);                       // the link really stood still
   bench.beat.stall(Stall(0.0));
   bench.dut.tick(3 * 4096 / kBeat);
   check(bench, packets);
