@@ -15,12 +15,6 @@ namespace {
 // BTH opcodes of responses
 constexpr uint8_t kReadOnly = 0x10;
 
-// A NIC's counter as the register shows it: no admin command, no interrupt.
-uint64_t peek(RtlHosts& hosts, unsigned nic, Counter counter) {
-  return hosts.world.nic(nic).bar_read(
-      0, hwif::csr::ManagementCounter::ADDRESS + 8 * static_cast<uint32_t>(counter));
-}
-
 // A world of its own for slow memories; port 2 is the tester's.
 sim::WorldConfig tester_world(sim::ChipConfig chip) {
   sim::WorldConfig config = rtl_world(chip);
@@ -315,23 +309,23 @@ TEST_CASE("an event queue without room: EQ_OVERRUN once, then events again") {
     hwif::Doorbell arm{};
     arm.set<hwif::Doorbell::kind>(hwif::DoorbellKind::CQ_ARM);
     arm.set<hwif::Doorbell::object>(link.a.cq.number());
-    const uint64_t before = peek(hosts, 0, Counter::EQE);
+    const uint64_t before = hosts.counter(0, Counter::EQE);
     unsigned arms = 0;
-    while (arms < 20000 && peek(hosts, 0, Counter::EQ_OVERRUN) == 0) {
+    while (arms < 20000 && hosts.counter(0, Counter::EQ_OVERRUN) == 0) {
       for (unsigned n = 0; n < 128; ++n, ++arms) {
         hosts.a.device->transport().ring(0, arm.to_word());
         hosts.world.run(16);
       }
     }
-    CHECK(peek(hosts, 0, Counter::EQ_OVERRUN) == 1);
-    const uint64_t written = peek(hosts, 0, Counter::EQE) - before;
+    CHECK(hosts.counter(0, Counter::EQ_OVERRUN) == 1);
+    const uint64_t written = hosts.counter(0, Counter::EQE) - before;
     CHECK(written < arms);
     CHECK((written & (written - 1)) == 0);  // the whole ring, nothing was in it
     // taken: one more event says that some were lost, and it starts again
     hosts.a.device->poll_events();
     hosts.world.run(20000);
     hosts.a.device->poll_events();
-    CHECK(peek(hosts, 0, Counter::EQE) - before == written + 1);
+    CHECK(hosts.counter(0, Counter::EQE) - before == written + 1);
     CHECK(readable(channel.fd()));
     while (readable(channel.fd())) CHECK(channel.get() == &link.a.cq);
     expect_wc(link.a.cq, 1);
@@ -341,8 +335,8 @@ TEST_CASE("an event queue without room: EQ_OVERRUN once, then events again") {
     hosts.world.run(20000);
     hosts.a.device->poll_events();
     CHECK(readable(channel.fd()));
-    CHECK(peek(hosts, 0, Counter::EQE) - before == written + 2);
-    CHECK(peek(hosts, 0, Counter::EQ_OVERRUN) == 1);
+    CHECK(hosts.counter(0, Counter::EQE) - before == written + 2);
+    CHECK(hosts.counter(0, Counter::EQ_OVERRUN) == 1);
     expect_wc(link.a.cq, 2);
   }
 }
@@ -442,8 +436,8 @@ TEST_CASE("interrupts, events and admin commands are counted one by one") {
       bool operator==(const Seen&) const = default;
     };
     const auto look = [&] {
-      return Seen{peek(hosts, 1, Counter::INTERRUPTS), peek(hosts, 1, Counter::EQE),
-                  peek(hosts, 1, Counter::ADMIN_COMMANDS), peek(hosts, 1, Counter::ADMIN_ERRORS)};
+      return Seen{hosts.counter(1, Counter::INTERRUPTS), hosts.counter(1, Counter::EQE),
+                  hosts.counter(1, Counter::ADMIN_COMMANDS), hosts.counter(1, Counter::ADMIN_ERRORS)};
     };
     const auto grown = [&](const Seen& since) {
       hosts.world.run(20000);

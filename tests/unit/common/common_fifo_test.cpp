@@ -11,25 +11,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "harness/harness.hpp"
+#include "stream_bench.hpp"
 
 namespace {
-using namespace roci::test;
-using Item = Bits<DUT_WIDTH>;
 constexpr std::size_t depth = DUT_DEPTH + DUT_OUTPUT_REG;  // capacity
 /// Cycles from the push to out_valid_o, as the module's table says.
 constexpr unsigned fall_through = 1 + DUT_SYNC + DUT_OUTPUT_REG;
-
-struct Bench {
-  explicit Bench(std::uint64_t salt) : dut(salt) {
-    dut.reset();
-    dut.attach(in);
-    dut.attach(out);
-  }
-  Dut<DUT_CLASS> dut;
-  Source<Item> in{"in", dut->in_valid_i, dut->in_ready_o, dut->in_i};
-  Sink<Item> out{"out", dut->out_valid_o, dut->out_ready_i, dut->out_o};
-};
 }  // namespace
 
 TEST_CASE("order, data and usage under random stalls") {

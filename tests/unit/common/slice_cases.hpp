@@ -6,23 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "harness/harness.hpp"
-
-namespace {
-using namespace roci::test;
-using Item = Bits<DUT_WIDTH>;
-
-struct Bench {
-  explicit Bench(std::uint64_t salt) : dut(salt) {
-    dut.reset();
-    dut.attach(in);
-    dut.attach(out);
-  }
-  Dut<DUT_CLASS> dut;
-  Source<Item> in{"in", dut->in_valid_i, dut->in_ready_o, dut->in_i};
-  Sink<Item> out{"out", dut->out_valid_o, dut->out_ready_i, dut->out_o};
-};
-}  // namespace
+#include "stream_bench.hpp"
 
 TEST_CASE("order and data under random stalls") {
   Random random;

@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -98,9 +99,8 @@ struct Bench {
   }
 };
 
-struct Expected {
-  std::vector<pkg::xlat_rsp_t> answers;
-};
+// Per client: the answers that must come, and whether their address counts.
+using Expected = std::array<std::vector<std::pair<pkg::xlat_rsp_t, bool>>, 2>;
 
 pkg::mr_checked_t random_request(Random& random, unsigned regions) {
   pkg::mr_checked_t q{};
@@ -152,6 +152,28 @@ bool same(const pkg::xlat_rsp_t& got, const pkg::xlat_rsp_t& want, bool address)
   return !address || static_cast<unsigned>(want.status) != 0 || got.addr == want.addr;
 }
 
+// Waits for all of them, compares and forgets them.
+void expect_answers(Bench& bench, Expected& expected) {
+  for (int n = 0; n < 400000; ++n) {
+    if (bench.rsp0.received().size() >= expected[0].size() &&
+        bench.rsp1.received().size() >= expected[1].size()) {
+      break;
+    }
+    bench.tick();
+  }
+  for (unsigned c = 0; c < 2; ++c) {
+    auto& received = (c ? bench.rsp1 : bench.rsp0).received();
+    REQUIRE(received.size() == expected[c].size());
+    for (std::size_t n = 0; n < received.size(); ++n) {
+      INFO("client " << c << " answer " << n << " got " << received[n].to_string() << " want "
+                     << expected[c][n].first.to_string());
+      REQUIRE(same(received[n], expected[c][n].first, expected[c][n].second));
+    }
+    received.clear();
+    expected[c].clear();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("right addresses in order, with collisions, bus errors and new incarnations") {
@@ -176,7 +198,7 @@ TEST_CASE("right addresses in order, with collisions, bus errors and new incarna
           bench.bad_lines.insert((std::uint64_t{mr + 1} << 24) + 64 * random.below(8));
         }
       }
-      std::vector<std::pair<pkg::xlat_rsp_t, bool>> expected[2];
+      Expected expected;
       for (std::size_t n = 0; n < scaled(300); ++n) {
         auto q = random_request(random, 12);
         q.incarnation = static_cast<std::uint8_t>(q.incarnation + phase);
@@ -184,23 +206,7 @@ TEST_CASE("right addresses in order, with collisions, bus errors and new incarna
         for (const auto& a : answers(bench, q)) expected[client].emplace_back(a, !q.check_only);
         (client ? bench.checked1 : bench.checked0).push(q);
       }
-      for (int n = 0; n < 400000; ++n) {
-        if (bench.rsp0.received().size() >= expected[0].size() &&
-            bench.rsp1.received().size() >= expected[1].size()) {
-          break;
-        }
-        bench.tick();
-      }
-      for (unsigned c = 0; c < 2; ++c) {
-        auto& received = (c ? bench.rsp1 : bench.rsp0).received();
-        REQUIRE(received.size() == expected[c].size());
-        for (std::size_t n = 0; n < received.size(); ++n) {
-          INFO("client " << c << " answer " << n << " got " << received[n].to_string() << " want "
-                         << expected[c][n].first.to_string());
-          REQUIRE(same(received[n], expected[c][n].first, expected[c][n].second));
-        }
-        received.clear();
-      }
+      expect_answers(bench, expected);
       for (int n = 0; n < 2000 && bench.dut->fence_busy_o; ++n) bench.tick();
       REQUIRE(bench.dut->fence_busy_o == 0);
     }
@@ -219,7 +225,7 @@ TEST_CASE("an incarnation whose number comes again sees its own pages") {
     bench.beat.stall(Stall::any(random));
     bench.rsp0.collect();
     bench.rsp1.collect();
-    std::vector<std::pair<pkg::xlat_rsp_t, bool>> expected[2];
+    Expected expected;
     const auto push = [&](bool client, unsigned mr, std::uint64_t table) {
       auto q = random_request(random, 1);
       q.mr = static_cast<decltype(q.mr)>(mr);
@@ -238,28 +244,8 @@ TEST_CASE("an incarnation whose number comes again sees its own pages") {
         push(random.chance(0.5), mr, std::uint64_t{mr + 1} << 24);
       }
     };
-    const auto rest = [&] {
-      for (int n = 0; n < 400000; ++n) {
-        if (bench.rsp0.received().size() >= expected[0].size() &&
-            bench.rsp1.received().size() >= expected[1].size()) {
-          break;
-        }
-        bench.tick();
-      }
-      for (unsigned c = 0; c < 2; ++c) {
-        auto& received = (c ? bench.rsp1 : bench.rsp0).received();
-        REQUIRE(received.size() == expected[c].size());
-        for (std::size_t n = 0; n < received.size(); ++n) {
-          INFO("client " << c << " answer " << n << " got " << received[n].to_string() << " want "
-                         << expected[c][n].first.to_string());
-          REQUIRE(same(received[n], expected[c][n].first, expected[c][n].second));
-        }
-        received.clear();
-        expected[c].clear();
-      }
-    };
     for (unsigned n = 0; n < 30; ++n) push(random.chance(0.5), 0, 1 << 20);
-    rest();
+    expect_answers(bench, expected);
     others(200);
     for (auto n = random.below(500); n != 0; --n) {
       bench.dut->wrap_i = random.chance(0.02);           // of other regions
@@ -271,7 +257,7 @@ TEST_CASE("an incarnation whose number comes again sees its own pages") {
     REQUIRE(bench.dut->ready_o != 0);                    // which is about reset
     others(20);
     for (unsigned n = 0; n < 30; ++n) push(random.chance(0.5), 0, 2 << 20);
-    rest();
+    expect_answers(bench, expected);
   }
 }
 
