@@ -225,6 +225,7 @@ module roci_control #(
   host_interrupt u_interrupt (
     .clk_i, .rst_i,
     .raise_valid_i({cpu_irq_valid, raise_valid_i}), .raise_i({cpu_irq, raise_i}),
+    .fn_resetting_i(fn_disabled_o),
     .irq_write_i(irq_write), .irq_fn_i(irq_fn), .irq_masked_o(irq_masked),
     .irq_pending_o(irq_pending), .irq_valid_o, .irq_ready_i, .irq_o,
     .count_interrupt_o(count_interrupt)

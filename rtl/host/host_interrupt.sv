@@ -5,7 +5,8 @@
 // A raise sets the vector's pending bit and is sent once; while the vector is masked it waits and
 // is sent when unmasked (several become one). Pending bits tell software which vectors have
 // something to report; writing 1 clears them, and a masked raise that still waits with them. All
-// vectors are masked after reset. Functions are served in turn, and so are the vectors of one.
+// vectors are masked after reset, and those of a function while it is reset: its next user gets none
+// of the last one's. Functions are served in turn, and so are the vectors of one.
 //
 // Registers: block `interrupt` of hwif/csr.toml, accessed through host_csr.
 // Does not: moderate. Neighbours: queue_eq_writer, host_admin_rings or cpu (raises), host_csr; the
@@ -21,6 +22,8 @@ module host_interrupt #(
   // raises, always accepted
   input  wire [RAISES-1:0]                      raise_valid_i,
   input  wire cpu_pkg::irq_raise_t [RAISES-1:0] raise_i,
+
+  input  wire [cpu_pkg::FNS-1:0]                fn_resetting_i,   // functions in reset
 
   // registers: writes, and what function irq_fn_i has, one cycle later
   input  wire cpu_pkg::irq_write_t              irq_write_i,
@@ -155,6 +158,11 @@ module host_interrupt #(
                       | raised[f];
       due_q[f] <= (due_q[f] & ~(clear & {VECTORS{clear_fn[f]}}) & ~(sent & {VECTORS{sent_fn[f]}}))
                   | raised[f];
+      if (fn_resetting_i[f]) begin
+        masked_q[f] <= '1;
+        pending_q[f] <= '0;
+        due_q[f] <= '0;
+      end
     end
     irq_masked_o <= masked_q[irq_fn_i];
     irq_pending_o <= pending_q[irq_fn_i];

@@ -41,6 +41,7 @@ TEST_CASE("random raises, masks, clears") {
     irq.collect();
     irq.stall(Stall::any(random));
     dut->raise_valid_i = 0;
+    dut->fn_resetting_i = 0;
     Write{}.pack(dut->irq_write_i);
     dut->irq_fn_i = 0;
     dut.reset();
@@ -151,6 +152,7 @@ TEST_CASE("masked stays, clear forgets, a busy vector starves nobody") {
   Sink<Raise> irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o);
   irq.collect();
   dut->raise_valid_i = 0;
+  dut->fn_resetting_i = 0;
   Write{}.pack(dut->irq_write_i);
   dut.reset();
   dut.attach(irq);
@@ -202,4 +204,60 @@ TEST_CASE("masked stays, clear forgets, a busy vector starves nobody") {
   CHECK(seen.count({2, 7}) == 1);
   CHECK(seen.count({3, 1}) == 1);
   CHECK(seen.count({2, 0}) == 1);
+}
+
+TEST_CASE("the next user of a function gets nothing of the last one's") {
+  Dut<DUT_CLASS> dut(1);
+  Sink<Raise> irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o);
+  irq.collect();
+  dut->raise_valid_i = 0;
+  dut->fn_resetting_i = 0;
+  Write{}.pack(dut->irq_write_i);
+  dut.reset();
+  dut.attach(irq);
+  const auto mask = [&](unsigned fn, unsigned irq_vector, bool masked) {
+    Write w{};
+    w.valid = true;
+    w.fn = static_cast<decltype(w.fn)>(fn);
+    w.is_mask = true;
+    w.irq_vector = static_cast<decltype(w.irq_vector)>(irq_vector);
+    w.masked = masked;
+    w.pack(dut->irq_write_i);
+    dut.tick();
+    Write{}.pack(dut->irq_write_i);
+  };
+  const auto raise = [&](unsigned fn, unsigned irq_vector) {
+    set_raise(dut->raise_i, 0, fn, irq_vector);
+    dut->raise_valid_i = 1;
+    dut.tick();
+    dut->raise_valid_i = 0;
+  };
+  for (const unsigned fn : {1u, 2u}) {
+    mask(fn, 0, false);
+    raise(fn, 0);
+    raise(fn, 5);  // masked: it waits
+  }
+  dut.tick(20);
+  REQUIRE(irq.received().size() == 2);
+  irq.received().clear();
+  dut->fn_resetting_i = 1u << 1;
+  dut.tick(3);
+  raise(1, 3);  // of something that is just being destroyed
+  dut.tick(10);
+  dut->fn_resetting_i = 0;
+  dut.tick(3);
+  for (const unsigned fn : {1u, 2u}) {
+    INFO("function " << fn);
+    dut->irq_fn_i = static_cast<std::decay_t<decltype(dut->irq_fn_i)>>(fn);
+    dut.tick(2);
+    CHECK(dut->irq_masked_o == (fn == 1 ? 0xff : 0xfe));
+    CHECK(dut->irq_pending_o == (fn == 1 ? 0 : 0x21));
+  }
+  for (const unsigned fn : {1u, 2u}) {
+    for (unsigned v = 0; v < vectors; ++v) mask(fn, v, false);
+  }
+  dut.tick(30);
+  REQUIRE(irq.received().size() == 1);
+  CHECK(irq.received()[0].fn == 2);
+  CHECK(irq.received()[0].irq_vector == 5);
 }
