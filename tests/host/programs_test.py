@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
+from listener import free_port, wait_for_listener  # noqa: E402: found by the line above
+
 PATIENCE = 120
 
 
@@ -28,7 +31,6 @@ class Bench:
         self.server = subprocess.Popen([options.server, self.directory, "2", *extra],
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.server.stdout.readline() == "ready\n"
-        self.port = 18500
 
     def close(self):
         """Ends the server; it says whether the programs kept to the interface."""
@@ -57,12 +59,12 @@ class Bench:
 
     def pair(self, *command, status=0, **more):
         """Runs it as server on roci0, and as client on roci1; returns both outputs."""
-        self.port += 1
-        command = [*command, "-p", str(self.port)]
+        port = free_port()
+        command = [*command, "-p", str(port)]
         server = subprocess.Popen(command, env=self.environment(ROCI_DEVICES="roci0", **more),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
-            self.wait_for_listener(server)
+            wait_for_listener(server, port, PATIENCE)
             client = subprocess.run([*command, "127.0.0.1"],
                                     env=self.environment(ROCI_DEVICES="roci1", **more),
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -75,18 +77,6 @@ class Bench:
             f"{command}: client {client.returncode}, server {server.returncode}\n"
             f"client:\n{client.stdout}\nserver:\n{server_output}")
         return server_output, client.stdout
-
-    def wait_for_listener(self, server):
-        wanted = f":{self.port:04X} "
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and server.poll() is None:
-            for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-                for line in open(table):
-                    fields = line.split()
-                    if fields[3] == "0A" and (fields[1] + " ").endswith(wanted):
-                        return
-            time.sleep(0.01)
-        raise AssertionError(f"the server does not listen: {server.stdout.read()}")
 
 
 def tools(bench):

@@ -10,6 +10,8 @@ import subprocess
 import tempfile
 import time
 
+from listener import free_port, wait_for_listener
+
 # For everything that is waited for: the machine may be loaded.
 PATIENCE = 240
 PROGRAMS = ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
@@ -85,7 +87,6 @@ class Served:
         self.process = subprocess.Popen(
             [nicsim.path, "serve", "--config", nicsim.config, "--dir", directory, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.port = 18600 + os.getpid() % 1000
         self.exports = {}
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         check(ready, "nicsim serve says nothing", self.messages())
@@ -137,11 +138,11 @@ class Served:
 
     def pair(self, *program, status=0, server_status=None, **more):
         """A program as server on roci0 and as client on roci1; returns both results."""
-        self.port += 1
-        program = [*program, "-p", self.port]
+        port = free_port()
+        program = [*program, "-p", port]
         server = self.start(*program, ROCI_DEVICES="roci0", **more)
         try:
-            self.wait_for_listener(server, self.port)
+            wait_for_listener(server, port, PATIENCE)
             client = call([*program, "127.0.0.1"], status,
                           self.environment(ROCI_DEVICES="roci1", **more))
             out, err = server.communicate(timeout=PATIENCE)
@@ -153,17 +154,3 @@ class Served:
         check(server.returncode == (status if server_status is None else server_status),
               program, "server", result, "client", client)
         return result, client
-
-    @staticmethod
-    def wait_for_listener(server, port):
-        wanted = f":{port:04X}"
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and server.poll() is None:
-            for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-                with open(table, encoding="ascii") as lines:
-                    if any(line.split()[1].endswith(wanted) and line.split()[3] == "0A"
-                           for line in lines):
-                        return
-            time.sleep(0.01)
-        server.kill()
-        raise AssertionError(f"the server does not listen: {server.communicate()}")

@@ -7,6 +7,7 @@ import sys
 import time
 
 from bench import PATIENCE, call, check
+from listener import free_port, wait_for_listener
 from transfers import PINGPONG, exchange
 
 EBUSY = 16
@@ -73,9 +74,9 @@ def killed(nicsim):
     functions = 15 if nicsim.config == "wide" else 7
     with nicsim.serve() as served:
         for who in (0, 1):  # the server, then the client
-            port = str(19700 + os.getpid() % 1000 + who)
+            port = free_port()
             pair = [served.start(*PINGPONG, "-p", port, "-n", "1000000", ROCI_DEVICES="roci0")]
-            served.wait_for_listener(pair[0], int(port))
+            wait_for_listener(pair[0], port, PATIENCE)
             pair.append(served.start(*PINGPONG, "-p", port, "-n", "1000000", "127.0.0.1",
                                      ROCI_DEVICES="roci1"))
             exchange(served, "-c", iterations=5)  # beside it, and set up after it
