@@ -18,6 +18,7 @@ cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
+	@echo "  options: BUILD=<folder> (default build), JOBS=<n> (default: all cores)"
 
 ## setup       install what is missing (Debian packages; Python packages into .venv)
 setup:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause-Patent
-"""make docs, make docs-check: the generated page is current, every relative link leads somewhere.
+"""make docs, make docs-check: generated pages are current, links and citations lead somewhere.
 
   docs_check.py --write    writes docs/hardware-interface.md from hwif/*.toml, and rtl/README.md
   docs_check.py            checks, exit status 1 with one line per fault:
@@ -303,7 +303,7 @@ def check_environment(page):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the generated page")
+    parser.add_argument("--write", action="store_true", help="write the generated pages")
     args = parser.parse_args()
     status, message = generator("--docs" if args.write else "--check-docs")
     if args.write:

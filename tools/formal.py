@@ -213,9 +213,12 @@ def run_job(path, build, hwif):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("job", nargs="*", type=pathlib.Path)
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("job", nargs="*", type=pathlib.Path,
+                        help="tests/formal/NAME.toml (default: all)")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help="build folder (build)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
+                        help="runs side by side (cores of the machine)")
     args = parser.parse_args()
     paths = [p.resolve() for p in args.job] or sorted((ROOT / "tests/formal").glob("*.toml"))
     if not paths:

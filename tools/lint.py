@@ -295,8 +295,10 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("check", nargs="*", metavar="check",
                         help="files, verilator, yosys, tidy (default: all)")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build",
+                        help="build folder (build)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
+                        help="runs side by side (cores of the machine)")
     parser.add_argument("--module", action="append", default=[], help="only this module")
     args = parser.parse_args()
     checks = args.check or ["files", "verilator", "yosys", "tidy"]

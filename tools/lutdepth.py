@@ -163,9 +163,9 @@ def measure(path, top=None, count=1):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("netlist")
+    parser.add_argument("netlist", help="JSON, such as build/synth/narrow.netlist.json")
     parser.add_argument("--top", help="module (default: the one marked as top)")
-    parser.add_argument("--paths", type=int, default=1, help="deepest end points to print")
+    parser.add_argument("--paths", type=int, default=1, help="deepest end points to print (1)")
     args = parser.parse_args()
     try:
         levels, paths = measure(args.netlist, args.top, args.paths)

@@ -7,6 +7,7 @@ something else than the file. Written by `make docs`, compared by `make docs-che
 
   module_table.py          prints the page
 """
+import argparse
 import pathlib
 import re
 import sys
@@ -78,4 +79,6 @@ def page():
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(page(), end="")

@@ -6,6 +6,7 @@ One place is changed: the case over mem_wordsize relies on the attribute full_ca
 not know: synthesis would make 68 latches of it. The value 3 never occurs, so the last branch may
 as well be the default. Refuses a file in which that place is not found exactly once.
 """
+import argparse
 import pathlib
 import sys
 
@@ -16,6 +17,8 @@ NEW = OLD.replace("2: begin", "default: begin")
 
 
 def main():
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     found = sorted(VENV.glob("lib/python3*/site-packages/pythondata_cpu_picorv32/**/picorv32.v"))
     if len(found) != 1:
         sys.exit(f"picorv32: {len(found)} files picorv32.v in .venv, must be one")

@@ -319,14 +319,18 @@ def table(top, config, result, target):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--module", default="roci_top", help="top of the synthesis")
-    parser.add_argument("--config", choices=rtl.CONFIGS, action="append")
-    parser.add_argument("-G", dest="parameter", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--module", default="roci_top",
+                        help="top of the synthesis (roci_top)")
+    parser.add_argument("--config", choices=rtl.CONFIGS, action="append", help="(both)")
+    parser.add_argument("-G", dest="parameter", action="append", default=[], metavar="NAME=VALUE",
+                        help="a parameter of the module")
     parser.add_argument("--hierarchy", action="store_true", help="keep it for a single module")
     parser.add_argument("--flat", action="store_true", help="roci_top in one piece")
-    parser.add_argument("--paths", type=int, default=3, help="deepest ends to print")
-    parser.add_argument("--build", type=pathlib.Path, default=rtl.ROOT / "build")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--paths", type=int, default=3, help="deepest ends to print (3)")
+    parser.add_argument("--build", type=pathlib.Path, default=rtl.ROOT / "build",
+                        help="build folder (build)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(),
+                        help="runs side by side (cores of the machine)")
     args = parser.parse_args()
     if args.module not in rtl.modules():
         sys.exit(f"synth: no module {args.module} in rtl/")

@@ -111,6 +111,9 @@ def undriven(dump):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    if sys.argv[1] in ("-h", "--help"):
+        print(__doc__)
+        return
     from pyosys import libyosys
     design = libyosys.Design()
     for command in sys.argv[1:]:
