@@ -19,6 +19,7 @@
 #include "model/world.hpp"
 #include "nicsim/latency.hpp"
 #include "nicsim/management.hpp"
+#include "nicsim/progress.hpp"
 #include "nicsim/report.hpp"
 #include "nicsim/session.hpp"
 #include "server/server.hpp"
@@ -31,15 +32,26 @@ constexpr uint64_t kQuantum = 128;
 
 class WorldSimulation final : public Simulation {
  public:
-  explicit WorldSimulation(World& world) : world_(world) {}
+  WorldSimulation(World& world, Progress* progress, unsigned ns_per_cycle)
+      : world_(world), progress_(progress), ns_per_cycle_(ns_per_cycle), begin_(world.cycle()) {}
   bool frozen() const override { return world_.frozen(); }
   void run() override {
     const std::lock_guard lock(world_.mutex());
     world_.run(kQuantum);
+    const auto now = Progress::Clock::now();
+    if (progress_ == nullptr || !progress_->due(now)) return;
+    uint64_t frames = 0;
+    for (size_t i = 0; i < world_.fabric().links(); ++i) {
+      frames += world_.fabric().link_counters(i).frames;
+    }
+    progress_->show(now, (world_.cycle() - begin_) * ns_per_cycle_, frames);
   }
 
  private:
   World& world_;
+  Progress* progress_;  // none for `serve`
+  unsigned ns_per_cycle_;
+  uint64_t begin_;
 };
 
 // A folder of its own for the sockets of `run`, gone in the end.
@@ -171,9 +183,14 @@ int run(const Options& options) {
   int status = 0;
   RunReport report;
   {
-    Server server(std::move(nics), {folder, say});
-    WorldSimulation simulation(world);
-    Session session(server, simulation, say);
+    Progress progress(STDERR_FILENO, Progress::Clock::now());
+    const Notice notice = [&progress](const std::string& text) {
+      progress.clear();
+      say(text);
+    };
+    Server server(std::move(nics), {folder, notice});
+    WorldSimulation simulation(world, serves ? nullptr : &progress, options.ns_per_cycle());
+    Session session(server, simulation, notice);
     const Environment environment = environment_of(folder);
     const uint64_t begin = world.cycle();
     if (serves) {
@@ -187,6 +204,7 @@ int run(const Options& options) {
       status = options.pair ? session.run_pair(options.program, environment)
                             : session.run(options.program, environment);
     }
+    progress.clear();
     report.cycles = world.cycle() - begin;
     report.programs = session.results();
   }

@@ -21,6 +21,9 @@ using namespace std::chrono_literals;
 // How often the kernel's tables are read for a program that shall listen.
 constexpr auto kListenPause = 20ms;
 
+// After the programs, until the simulation rests: more than a reset of all functions takes.
+constexpr unsigned kLastTurns = 8192;
+
 sigset_t ours() {
   sigset_t set;
   sigemptyset(&set);
@@ -136,8 +139,9 @@ int Session::finish() {
     collect(i);
     server_.unwatch(programs_[i]->end_fd());
   }
-  // resets of the functions that the programs left, and what is still on the wires
-  for (int i = 0; i < 2; ++i) server_.poll(0ms);
+  // What the programs left: the server resets their functions, what is under way arrives and is
+  // answered. The first turn is for sockets that closed while the simulation rested.
+  for (unsigned i = 0; i == 0 || (i < kLastTurns && !simulation_.frozen()); ++i) turn(0ms);
   return signal_ != 0 ? kExitSignal + signal_ : status_;
 }
 

@@ -28,23 +28,23 @@ Server::Server(std::vector<ServedNic> nics, ServerOptions options)
   for (size_t i = 0; i < nics.size(); ++i) {
     nics_.push_back(std::make_unique<Nic>(Nic{std::move(nics[i]), 0}));
     sockets_.emplace_back(options_.folder, socket_name(static_cast<unsigned>(i)), options_.notice);
-    add(sockets_.back().fd());
+    if (const int error = add(sockets_.back().fd())) {
+      fail(error, "epoll: %s", errno_text(error).c_str());
+    }
   }
 }
 
 Server::~Server() = default;
 
-void Server::add(int fd) {
+int Server::add(int fd) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = fd;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    fail(errno, "epoll: %s", errno_text(errno).c_str());
-  }
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
 void Server::watch(int fd, std::function<void()> ready) {
-  add(fd);
+  if (const int error = add(fd)) fail(error, "epoll: %s", errno_text(error).c_str());
   watched_[fd] = std::move(ready);
 }
 
@@ -70,8 +70,7 @@ std::chrono::milliseconds Server::wake_listeners(std::chrono::milliseconds timeo
   for (size_t nic = 0; nic < rests_.size(); ++nic) {
     Rest& r = rests_[nic];
     if (!r.rests) continue;
-    if (now >= r.until) {
-      add(sockets_[nic].fd());
+    if (now >= r.until && add(sockets_[nic].fd()) == 0) {
       r.rests = false;
     } else if (timeout.count() < 0 || timeout > kRest) {
       timeout = kRest;
@@ -96,11 +95,16 @@ void Server::accept_from(size_t index) {
   const pid_t pid = client.connection->process();
   // a child of the client may hold the socket open after the client's death
   if (pid > 0) client.process.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  add(fd);
-  if (client.process) {
-    add(client.process.get());
-    processes_[client.process.get()] = fd;
+  int error = add(fd);
+  if (error == 0 && client.process) error = add(client.process.get());
+  if (error != 0) {
+    if (options_.notice) {
+      options_.notice("a program is turned away from " +
+                      socket_name(static_cast<unsigned>(index)) + ": epoll: " + errno_text(error));
+    }
+    return;
   }
+  if (client.process) processes_[client.process.get()] = fd;
   clients_.emplace(fd, std::move(client));
   // The analyzer loses the connection in the map's node.
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)

@@ -66,7 +66,8 @@ class Server {
     bool told = false;
   };
 
-  void add(int fd);
+  // Has poll() look at a descriptor. @return 0, or errno: the kernel has no room for it
+  int add(int fd);
   void rest(size_t nic, int error);
   std::chrono::milliseconds wake_listeners(std::chrono::milliseconds timeout);
   void accept_from(size_t index);

@@ -1,14 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause-Patent
 """Groups of tests in which everything arrives: pingpong, perftest, lossy links, reports."""
+import collections
+import os
 import re
+import select
 import shutil
+import signal
+import subprocess
+import time
 
-
-from bench import call, check
+from bench import PATIENCE, call, check
 
 PINGPONG = ("ibv_rc_pingpong", "-g", "0")
 PERFTEST = ("-F", "-x", "0")
 LATENCY = re.compile(r"nicsim: simulated latency (\d+) ns\b")
+PROGRESS = re.compile(rb"\r\x1b\[Knicsim: simulated (\d+\.\d{3}) ms, (\d+) frames\r")
+
+# ibv_rc_pingpong -n 10: of each NIC 10 messages of 4 packets with 1,024 B, and as many ACKs.
+TEN_MESSAGES = {"frames": 50, "bytes": 40 * 1094 + 10 * 74, "roce_packets": 50,
+                "roce_payload_bytes": 40960, "ack": 10}
+OPCODES = {"0": 10, "1": 20, "2": 10, "17": 10}
+# What else is counted in a run without trouble; all other counters stay zero.
+COUNTED = {"doorbells", "dma_read_bytes", "dma_write_bytes", "interrupts", "admin_commands",
+           "function_resets"}
 
 
 def devices(nicsim):
@@ -135,8 +149,12 @@ def report(nicsim):
     check([p["exit"] for p in found["programs"]] == [0, 0], found)
     check(len(found["nics"]) == 2 and len(found["links"]) == 1, found["links"])
     for nic in found["nics"]:
-        check(nic["counters"]["rx_roce_packets"] >= 10, nic)
-        check(not any(value for name, value in nic["counters"].items() if "drop" in name), nic)
+        wanted = {f"{way}_{name}": count for way in ("rx", "tx")
+                  for name, count in TEN_MESSAGES.items()} | {"requests_send": 10, "cqe": 20}
+        counted = {name: value for name, value in nic["counters"].items()
+                   if value and name not in COUNTED}
+        check(counted == wanted, counted, wanted)
+        check(COUNTED <= nic["counters"].keys(), nic["counters"])
         times = nic["post_to_cqe_ns"]
         check(set(times) == {"min", "median", "max", "count"}, times)
         # a doorbell, a fetch of the request, of the data, the wire twice
@@ -148,12 +166,46 @@ def report(nicsim):
     if shutil.which("tshark"):
         lines = call(["tshark", "-r", capture, "-T", "fields", "-e", "infiniband.bth.opcode",
                       "-e", "frame.interface_name"]).out.splitlines()
-        check(len(lines) == 2 * 100, "each frame leaves a port and reaches one:", len(lines))
-        check(sum(line.startswith("17\t") for line in lines) >= 20, lines)  # acknowledgements
-        check({line.split("\t")[1] for line in lines} == {"roci0", "roci1"}, lines)
+        # each frame leaves a port and reaches one
+        seen = collections.Counter(tuple(line.split("\t")) for line in lines)
+        check(seen == {(opcode, nic): 2 * count for opcode, count in OPCODES.items()
+                       for nic in ("roci0", "roci1")}, seen)
     check(nicsim.run(["--nics", "1"], ["sh", "-c", "ibv_devices; exit 3"], 3).out.count("roci") == 1)
 
 
+def terminal(nicsim):
+    """nicsim run on a terminal: how far it is, in a line that is gone in the end."""
+    screen, stderr = os.openpty()
+    process = subprocess.Popen(
+        [nicsim.path, "run", "--config", nicsim.config, "--nics", "2", "--pair", "--", *PINGPONG,
+         "-n", "1000000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+    os.close(stderr)
+    text = b""
+    end = time.monotonic() + PATIENCE
+    try:
+        # two lines with frames between them; then the end, which closes the terminal
+        told = False
+        while True:
+            check(time.monotonic() < end, "no progress:", text)
+            if not select.select([screen], [], [], 1)[0]:
+                continue
+            try:
+                text += os.read(screen, 4096)
+            except OSError:
+                break
+            if not told and len({int(found[2]) for found in PROGRESS.finditer(text)} - {0}) >= 2:
+                process.send_signal(signal.SIGTERM)
+                told = True
+        check(process.wait(timeout=PATIENCE) == 128 + signal.SIGTERM, text)
+    finally:
+        process.kill()
+        os.close(screen)
+    lines = list(PROGRESS.finditer(text))
+    shown = [(float(found[1]), int(found[2])) for found in lines]
+    check(shown == sorted(shown) and 0 < shown[0][0] < shown[-1][0], shown)
+    check(text[lines[-1].end():].startswith(b"\r\x1b[K"), text)
+
 
 GROUPS = {"devices": devices, "pingpong": pingpong, "large": large, "narrow": narrow,
-          "bandwidth": bandwidth, "latency": latency, "lossy": lossy, "report": report}
+          "bandwidth": bandwidth, "latency": latency, "lossy": lossy, "report": report,
+          "terminal": terminal}

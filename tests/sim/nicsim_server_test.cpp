@@ -8,11 +8,13 @@
 #include <roci/simulator.hpp>
 
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +27,18 @@
 using namespace roci;
 using namespace roci::test;
 using namespace std::chrono_literals;
+
+// Instead of libc's: the kernel has no room for one of the next descriptors, by its number from 1.
+namespace {
+std::atomic<int> refused_add{0};
+}
+extern "C" int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  if (operation == EPOLL_CTL_ADD && refused_add != 0 && --refused_add == 0) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
 
 namespace {
 
@@ -359,6 +373,92 @@ TEST_CASE("interrupts go to eventfds that do not block, and to nothing else") {
   CHECK(client.ask(vfio_user::Command::DEVICE_SET_IRQS, two, {good.get(), writer.get()}) == EINVAL);
 }
 
+TEST_CASE("an eventfd that its client makes blocking and fills holds up nobody") {
+  // A NIC of which only the interrupt is wanted.
+  struct Bell final : InprocNic {
+    std::recursive_mutex& mutex() override { return lock; }
+    std::optional<unsigned> attach(InprocMemory&, std::function<void(unsigned)> raise) override {
+      ring = std::move(raise);
+      return 1;
+    }
+    void detach(unsigned) override {}
+    uint64_t bar_read(unsigned, uint32_t) override { return 0; }
+    void bar_write(unsigned, uint32_t, uint64_t) override {}
+    void step(uint64_t) override {}
+    std::optional<Neighbour> resolve(const Gid&) override { return std::nullopt; }
+    std::recursive_mutex lock;
+    std::function<void(unsigned)> ring;
+  } nic;
+  Folder folder;
+  sim::ServedNic served;
+  served.nic = &nic;
+  served.functions = 1;
+  sim::Server server({served}, {folder.path, {}});
+  Raw client(folder.path + "/roci0.sock");
+  std::atomic<bool> stop{false};
+  std::thread serving([&] {
+    while (!stop) server.poll(5ms);
+  });
+  REQUIRE(client.greet() == 0);
+  const UniqueFd bell(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const vfio_user::IrqSet set{sizeof(vfio_user::IrqSet),
+                              vfio_user::IRQ_DATA_EVENTFD | vfio_user::IRQ_ACTION_TRIGGER,
+                              vfio_user::IRQ_MSIX, 0, 1};
+  REQUIRE(client.ask(vfio_user::Command::DEVICE_SET_IRQS, set, {bell.get()}) == 0);
+  stop = true;
+  serving.join();
+  const auto count = [&] {
+    uint64_t value = 0;
+    return read(bell.get(), &value, sizeof value) < 0 ? 0 : value;
+  };
+  nic.ring(0);
+  nic.ring(0);
+  CHECK(count() == 2);
+  const uint64_t most = ~uint64_t{1};
+  REQUIRE(write(bell.get(), &most, sizeof most) == sizeof most);
+  REQUIRE(fcntl(bell.get(), F_SETFL, 0) == 0);
+  std::atomic<bool> rung{false};
+  std::thread ringing([&] {
+    nic.ring(0);
+    rung = true;
+  });
+  for (int i = 0; i < 500 && !rung; ++i) std::this_thread::sleep_for(10ms);
+  CHECK(rung);
+  CHECK(count() == most);
+  ringing.join();
+  nic.ring(0);
+  CHECK(count() >= 1);
+}
+
+TEST_CASE("a client for which the kernel has no room is turned away, the others go on") {
+  Folder folder;
+  std::vector<std::string> notices;
+  sim::ServerOptions options{folder.path, [&](const std::string& text) { notices.push_back(text); }};
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  sim::Server server({served(nic)}, options);
+  const auto connect_one = [&] {
+    auto client = vfio_user::connect_to(folder.path + "/roci0.sock");
+    for (int i = 0; i < 3; ++i) server.poll(0ms);
+    return client;
+  };
+  const UniqueFd first = connect_one();
+  REQUIRE(server.clients() == 1);
+  for (const int which : {1, 2}) {  // the socket, the process
+    INFO("descriptor " << which);
+    refused_add = which;
+    const UniqueFd second = connect_one();
+    CHECK(server.clients() == 1);
+    char byte = 0;
+    CHECK(recv(second.get(), &byte, 1, MSG_DONTWAIT) == 0);  // closed
+    REQUIRE(notices.size() == static_cast<size_t>(which));
+    CHECK(notices.back().find("turned away") != std::string::npos);
+  }
+  const UniqueFd third = connect_one();
+  CHECK(server.clients() == 2);
+  CHECK(notices.size() == 2);
+}
+
 TEST_CASE("a client that sends and sends, but not the answer, is dropped at the deadline") {
   Folder folder;
   int ends[2];
@@ -455,6 +555,7 @@ TEST_CASE("no descriptors left: one line, no spinning, and the client is served 
   REQUIRE(notices.size() == 1);
   CHECK(notices[0].find("wait") != std::string::npos);
   hoard.clear();
+  refused_add = 1;  // nor has epoll room at first
   for (int i = 0; i < 20 && server.clients() == 0; ++i) server.poll(100ms);
   CHECK(server.clients() == 1);
   CHECK(notices.size() == 1);

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Programs, pairs, signals and exit codes of nicsim, with a simulation that always rests.
+// Programs, pairs, signals and exit codes of nicsim, with a simulation that always rests; the end of a
+// run with frames under way; its line on a terminal.
+#include "capture/capture_reader.hpp"
+#include "capture/fabric_capture.hpp"
 #include "nicsim/options.hpp"
+#include "nicsim/progress.hpp"
 #include "nicsim/session.hpp"
 
 #include <catch2/catch.hpp>
@@ -11,6 +15,8 @@
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
+#include <pty.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -148,6 +154,84 @@ TEST_CASE("a pair: who goes on alone is ended") {
   CHECK(bench.pair(server, "  sys.exit(9)\n") == 9);
   CHECK(bench.session.results()[0].exit == 128 + SIGKILL);
   CHECK(bench.notices.size() == 2);
+}
+
+TEST_CASE("what is under way when the last program ends arrives, is answered and captured") {
+  char name[] = "/tmp/nicsim-test-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  const std::string pid_file = folder + "/pid", capture_file = folder + "/frames.pcapng";
+  FabricConfig config;
+  config.link.latency = 5000;
+  Fabric fabric(config);
+  const std::vector<uint8_t> request(100, 1), ack(80, 2);
+  unsigned acks = 0;
+  fabric.port(1).on_frame([&](const ReceivedFrame&) { fabric.port(1).send(ack); });
+  fabric.port(0).on_frame([&](const ReceivedFrame&) { ++acks; });
+
+  // Sends the request when the program has ended.
+  struct LastWords final : Simulation {
+    LastWords(Fabric& f, const std::vector<uint8_t>& r, const std::string& p)
+        : fabric(f), request(r), pid_file(p) {}
+    bool frozen() const override { return sent && !fabric.busy(); }
+    void run() override {
+      if (!sent && dead()) {
+        fabric.port(0).send(request);
+        sent = true;
+      }
+      fabric.advance_to(fabric.cycle() + std::min<uint64_t>(128, fabric.lookahead()));
+    }
+    bool dead() const {
+      std::string pid, line;
+      std::ifstream(pid_file) >> pid;
+      std::ifstream stat("/proc/" + pid + "/stat");
+      return !pid.empty() && (!std::getline(stat, line) || line.find(") Z ") != std::string::npos);
+    }
+    Fabric& fabric;
+    const std::vector<uint8_t>& request;
+    std::string pid_file;
+    bool sent = false;
+  } simulation(fabric, request, pid_file);
+  FabricCapture capture(fabric, capture_file, {"a", "b"}, 4);
+  Server server({}, {});
+  Session session(server, simulation, {});
+  CHECK(session.run({"sh", "-c", "echo $$ > " + folder + "/new; mv " + folder + "/new " + pid_file +
+                                     "; exit 3"}, {}) == 3);
+  capture.finish();
+  CHECK(acks == 1);
+  std::vector<std::pair<uint32_t, size_t>> seen;
+  for (const auto& frame : read_capture(capture_file)) {
+    seen.emplace_back(frame.interface, frame.bytes.size());
+  }
+  CHECK(seen == std::vector<std::pair<uint32_t, size_t>>{{0, 100}, {1, 100}, {1, 80}, {0, 80}});
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a long run shows its progress on a terminal, and only there") {
+  int ends[2];
+  REQUIRE(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) == 0);
+  const UniqueFd terminal(ends[0]), program(ends[1]);
+  REQUIRE(fcntl(terminal.get(), F_SETFL, O_NONBLOCK) == 0);
+  const auto shown = [&] {
+    char text[500];
+    const ssize_t size = read(terminal.get(), text, sizeof text);
+    return std::string(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  };
+  const Progress::Clock::time_point start{};
+  Progress progress(program.get(), start);
+  progress.clear();
+  CHECK(shown().empty());
+  CHECK_FALSE(progress.due(start + 1999ms));
+  REQUIRE(progress.due(start + 2000ms));
+  progress.show(start + 2000ms, 1'234'568, 89);
+  CHECK(shown() == "\r\x1b[Knicsim: simulated 1.235 ms, 89 frames\r");
+  CHECK_FALSE(progress.due(start + 2499ms));
+  CHECK(progress.due(start + 2500ms));
+  progress.clear();
+  CHECK(shown() == "\r\x1b[K");
+  progress.clear();
+  CHECK(shown().empty());
+  const UniqueFd file(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  CHECK_FALSE(Progress(file.get(), start).due(start + 1000h));
 }
 
 TEST_CASE("a signal that came before the programs: they do not start") {
