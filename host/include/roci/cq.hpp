@@ -101,6 +101,7 @@ class Cq {
   bool take(Completion& completion) noexcept;
   bool take_entry(Completion& completion) noexcept;
   [[gnu::noinline]] bool take_flushed(Completion& completion) noexcept;
+  [[gnu::noinline, gnu::cold]] bool poll_flushed(ibv_wc& wc) noexcept;
   void ring(hwif::Doorbell doorbell, hwif::DoorbellKind kind, uint32_t index) noexcept;
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;

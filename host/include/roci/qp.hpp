@@ -154,7 +154,7 @@ class Qp {
   void ring_send() noexcept;
   void finish_opened() noexcept;
   // For polling: the completion's wr_id; frees what it completes.
-  uint64_t complete_send(uint16_t index) noexcept {
+  uint64_t complete_send(uint32_t index) noexcept {
     const SendInfo info = sq_.info[index & sq_.mask];
     sq_.completed.store(info.progress, std::memory_order_release);
     return info.wr_id;
