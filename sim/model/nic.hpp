@@ -41,6 +41,8 @@ class Nic {
   void bar_write(unsigned function, uint32_t offset, uint64_t value);
   /// Queues a read of BAR0.
   void bar_read(unsigned function, uint32_t offset, ReadDone done);
+  /// BAR0 accesses that are queued or under way.
+  size_t waiting() const { return accesses_.size(); }
   void on_interrupt(Interrupt handler) { interrupt_ = std::move(handler); }
 
   /// One cycle; clocks the port, too.

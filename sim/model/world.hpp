@@ -44,6 +44,7 @@ class WorldNic final : public InprocNic {
   /// Takes function 0, the management function, which attach() gives to nobody; detach(0) ends it.
   void attach_management(InprocMemory& memory, std::function<void(unsigned)> interrupt);
   uint64_t bar_read(unsigned function, uint32_t offset) override;
+  /// Queues a posted write; lets the world run first while very many wait.
   void bar_write(unsigned function, uint32_t offset, uint64_t value) override;
   void step(uint64_t cycles) override;
   std::optional<Neighbour> resolve(const Gid& gid) override;
@@ -68,6 +69,9 @@ class WorldNic final : public InprocNic {
    private:
     const WorldNic& nic_;
   };
+
+  // As bar_write(), at once.
+  void post(unsigned function, uint32_t offset, uint64_t value);
 
   World& world_;
   unsigned index_;
