@@ -11,6 +11,7 @@
 #include <array>
 #include <optional>
 
+#include "harness/context_bus.hpp"
 #include "harness/harness.hpp"
 #include "roci_hwif.hpp"
 #include "roci_svstructs.hpp"
@@ -58,19 +59,8 @@ struct Bench {
   }
   std::uint64_t ctx(bool write, hwif::CtxColumn column, unsigned index, unsigned word,
                     std::uint64_t data = 0) {
-    pkg::ctx_req_t request{};
-    request.valid = true;
-    request.write = write;
-    request.column = static_cast<std::uint8_t>(column);
-    request.index = static_cast<std::uint16_t>(index);
-    request.word = static_cast<std::uint8_t>(word);
-    request.wdata = data;
-    request.pack(dut->ctx_i);
-    dut.run_until([&] { return pkg::ctx_rsp_t::unpack(dut->ctx_o).done != 0; }, "ctx", 60);
-    const std::uint64_t answer = pkg::ctx_rsp_t::unpack(dut->ctx_o).rdata;
-    pkg::ctx_req_t{}.pack(dut->ctx_i);
-    dut.tick();
-    return answer;
+    return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
+        dut, [this] { dut.tick(); }, static_cast<unsigned>(column), write, index, word, data, 60);
   }
   csr::IdentityFirmware firmware() {
     dut.eval();
