@@ -7,7 +7,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "harness/context_bus.hpp"
 #include "harness/harness.hpp"
 #include "roci_hwif.hpp"
 #include "roci_svstructs.hpp"

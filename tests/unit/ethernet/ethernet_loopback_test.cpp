@@ -16,30 +16,7 @@ namespace pkg = roci::sv::roci_pkg;
 
 namespace {
 
-struct Input : Agent {
-  Dut<DUT_CLASS>& dut;
-  Random random;
-  double idle = 0.0;
-  std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> queue;
-  bool active = false;
-  std::uint64_t whole = 0;                           // packets taken to their end
-  Input(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt) { dut->beat_valid_i = 0; }
-  void sample() override {
-    if (active && dut->beat_ready_o) {
-      whole += queue.front().first.last;
-      queue.pop_front();
-      active = false;
-    }
-  }
-  void drive() override {
-    if (!active && !queue.empty() && !random.chance(idle)) {
-      active = true;
-      queue.front().first.pack(dut->beat_i);
-      queue.front().second.pack(dut->side_i);
-    }
-    dut->beat_valid_i = active;
-  }
-};
+using Input = SidedSource<pkg::beat_t, pkg::packet_side_t>;
 
 }  // namespace
 
@@ -48,7 +25,7 @@ TEST_CASE("whole packets, in order") {
   for (int round = 0; round < 8; ++round) {
     Dut<DUT_CLASS> dut(random());
     Input input(dut, random());
-    input.idle = random.chance(0.5) ? 0.0 : 0.5;
+    input.idle(random.chance(0.5) ? 0.0 : 0.5);
     Sink<pkg::beat_t> out("packet", dut->packet_valid_o, dut->packet_ready_i, dut->packet_o);
     Monitor<pkg::rx_side_t> side("side", dut->packet_valid_o, dut->packet_ready_i, dut->side_o);
     std::vector<pkg::rx_side_t> sides, expected_sides;
@@ -59,7 +36,7 @@ TEST_CASE("whole packets, in order") {
       const auto s = random_payload<pkg::packet_side_t>(random);
       const auto bytes = random.bytes(random.between(56, random.chance(0.2) ? 4184 : 300));
       for (const auto& beat : to_beats<pkg::beat_t>(bytes, random, random.chance(0.2))) {
-        input.queue.emplace_back(beat, s);
+        input.push(beat, s);
         out.expect(beat);
         pkg::rx_side_t want{};
         want.loopback = true;
@@ -76,7 +53,7 @@ TEST_CASE("whole packets, in order") {
       dut.eval();
       // once a packet has begun to leave it never pauses, since it is there as a whole
       if (open) REQUIRE(dut->packet_valid_o);
-      if (dut->packet_valid_o) REQUIRE(input.whole > ended);
+      if (dut->packet_valid_o) REQUIRE(input.whole() > ended);
       if (dut->packet_valid_o && dut->packet_ready_i) {
         open = !pkg::beat_t::unpack(dut->packet_o).last;
         ended += !open;
@@ -97,16 +74,16 @@ TEST_CASE("two maximum packets fit") {
   dut.reset();
   for (int n = 0; n < 2; ++n) {
     for (const auto& beat : to_beats<pkg::beat_t>(random.bytes(4184), random)) {
-      input.queue.emplace_back(beat, pkg::packet_side_t{});
+      input.push(beat, pkg::packet_side_t{});
     }
   }
   dut.attach(input);
   const unsigned whole = ROCI_CONFIG_WIDE ? 2 : 1;
-  dut.run_until([&] { return input.whole == whole; }, "whole packets", 3000);
+  dut.run_until([&] { return input.whole() == whole; }, "whole packets", 3000);
   if (!ROCI_CONFIG_WIDE) {
     dut.tick(600);
-    CHECK(input.queue.size() == 2 * ((4184 + 7) / 8) - 1024);
+    CHECK(input.pending() == 2 * ((4184 + 7) / 8) - 1024);
     dut->packet_ready_i = 1;
-    dut.run_until([&] { return input.whole == 2; }, "the second packet", 100);
+    dut.run_until([&] { return input.whole() == 2; }, "the second packet", 100);
   }
 }

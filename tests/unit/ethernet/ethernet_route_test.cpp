@@ -17,36 +17,7 @@ namespace {
 
 constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
 
-// Beat and side fields travel together: one source for two ports.
-struct Input : Agent {
-  Dut<DUT_CLASS>& dut;
-  Random random;
-  std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> queue;
-  bool active = false;
-  std::size_t hold_at = 0;   // packets left at which it rests
-  explicit Input(Dut<DUT_CLASS>& d) : dut(d), random(17) { dut->beat_valid_i = 0; }
-  bool rests() const { return !active && left <= hold_at; }
-  void push(const pkg::beat_t& beat, const pkg::packet_side_t& side) {
-    queue.emplace_back(beat, side);
-    left += beat.last;
-  }
-  std::size_t left = 0;
-  void sample() override {
-    if (active && dut->beat_ready_o) {
-      left -= queue.front().first.last;
-      queue.pop_front();
-      active = false;
-    }
-  }
-  void drive() override {
-    if (!active && !rests() && random.chance(0.8)) {
-      active = true;
-      queue.front().first.pack(dut->beat_i);
-      queue.front().second.pack(dut->side_i);
-    }
-    dut->beat_valid_i = active;
-  }
-};
+using Input = SidedSource<pkg::beat_t, pkg::packet_side_t>;
 
 }  // namespace
 
@@ -56,7 +27,8 @@ TEST_CASE("own MAC inside, the rest outside") {
     Dut<DUT_CLASS> dut(random());
     auto port = random_payload<pkg::port_t>(random);
     port.pack(dut->port_i);
-    Input input(dut);
+    Input input(dut, 17);
+    input.idle(0.2);
     Sink<pkg::beat_t> wire("wire", dut->wire_valid_o, dut->wire_ready_i, dut->wire_o);
     Sink<pkg::beat_t> loopback("loopback", dut->loopback_valid_o, dut->loopback_ready_i,
                                dut->loopback_o);
@@ -113,7 +85,7 @@ TEST_CASE("own MAC inside, the rest outside") {
     dut.attach(done);
     // the switch is turned while the input rests: which frames it meets is then known
     for (const int turn : {off, off + 50, 200}) {
-      input.hold_at = static_cast<std::size_t>(200 - turn);
+      input.hold_at(static_cast<std::size_t>(200 - turn));
       dut.run_until(
           [&] {
             count();

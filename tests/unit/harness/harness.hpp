@@ -9,4 +9,5 @@
 #include "harness/context_bus.hpp"
 #include "harness/dut.hpp"
 #include "harness/random.hpp"
+#include "harness/sided_source.hpp"
 #include "harness/stream.hpp"

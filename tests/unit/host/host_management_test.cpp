@@ -11,7 +11,6 @@
 #include <array>
 #include <optional>
 
-#include "harness/context_bus.hpp"
 #include "harness/harness.hpp"
 #include "roci_hwif.hpp"
 #include "roci_svstructs.hpp"

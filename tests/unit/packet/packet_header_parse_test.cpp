@@ -21,28 +21,7 @@ namespace wire = roci::wirecodec;
 
 namespace {
 
-struct Input : Agent {
-  Dut<DUT_CLASS>& dut;
-  Random random;
-  double idle = 0.0;
-  std::deque<std::pair<pkg::beat_t, pkg::rx_side_t>> queue;
-  bool active = false;
-  Input(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt) { dut->beat_valid_i = 0; }
-  void sample() override {
-    if (active && dut->beat_ready_o) {
-      queue.pop_front();
-      active = false;
-    }
-  }
-  void drive() override {
-    if (!active && !queue.empty() && !random.chance(idle)) {
-      active = true;
-      queue.front().first.pack(dut->beat_i);
-      queue.front().second.pack(dut->side_i);
-    }
-    dut->beat_valid_i = active;
-  }
-};
+using Input = SidedSource<pkg::beat_t, pkg::rx_side_t>;
 
 std::array<std::uint32_t, 4> gid_words(const wire::Gid& gid) {
   std::array<std::uint32_t, 4> out{};
@@ -84,7 +63,7 @@ struct Bench {
     const auto s = random_payload<pkg::rx_side_t>(random);
     const std::size_t at = frame.eth.vlan ? 18 : 14;
     for (const auto& b : to_beats<pkg::beat_t>({bytes.data() + at, bytes.size() - at}, random)) {
-      input.queue.emplace_back(b, s);
+      input.push(b, s);
     }
     frames.push_back(frame);
     sides.push_back(s);
@@ -192,7 +171,7 @@ TEST_CASE("random packets, random stalls") {
   Random random;
   for (int round = 0; round < 8; ++round) {
     Bench bench(random);
-    bench.input.idle = random.chance(0.5) ? 0.0 : 0.4;
+    bench.input.idle(random.chance(0.5) ? 0.0 : 0.4);
     bench.headers.stall(Stall::any(random));
     bench.payload.stall(Stall::any(random));
     wire::RandomFrames frames(random());
@@ -229,7 +208,7 @@ TEST_CASE("64-byte messages at the rate of the wire") {
     for (unsigned n = 0; n < count; ++n) {
       bench.push(wire::finish(wire::make_frame(path, opcode, 1, n, random.bytes(64))));
     }
-    beats = bench.input.queue.size();
+    beats = bench.input.pending();
     const auto start = bench.dut.cycle();
     bench.run();
     REQUIRE(bench.dut.cycle() - start < beats + 30);

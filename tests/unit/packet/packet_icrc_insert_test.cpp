@@ -21,29 +21,7 @@ namespace wire = roci::wirecodec;
 
 namespace {
 
-// Beat and side fields travel together: one source for two ports.
-struct Input : Agent {
-  Dut<DUT_CLASS>& dut;
-  Random random;
-  double idle = 0.0;
-  std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> queue;
-  bool active = false;
-  Input(Dut<DUT_CLASS>& d, std::uint64_t salt) : dut(d), random(salt) { dut->beat_valid_i = 0; }
-  void sample() override {
-    if (active && dut->beat_ready_o) {
-      queue.pop_front();
-      active = false;
-    }
-  }
-  void drive() override {
-    if (!active && !queue.empty() && !random.chance(idle)) {
-      active = true;
-      queue.front().first.pack(dut->beat_i);
-      queue.front().second.pack(dut->side_i);
-    }
-    dut->beat_valid_i = active;
-  }
-};
+using Input = SidedSource<pkg::beat_t, pkg::packet_side_t>;
 
 struct Bench {
   Dut<DUT_CLASS> dut;
@@ -78,7 +56,7 @@ struct Bench {
     const bool err = random.chance(0.1);
     auto without = bytes;
     without.resize(bytes.size() - 4);
-    for (const auto& b : to_beats<pkg::beat_t>(without, random, err)) input.queue.emplace_back(b, s);
+    for (const auto& b : to_beats<pkg::beat_t>(without, random, err)) input.push(b, s);
     expected.push_back(std::move(bytes));
     expected_sides.push_back(s);
     expected_err.push_back(err);
@@ -124,7 +102,7 @@ TEST_CASE("random frames of all opcodes, random stalls") {
   Random random;
   for (int round = 0; round < 6; ++round) {
     Bench bench(random);
-    bench.input.idle = random.chance(0.5) ? 0.0 : 0.5;
+    bench.input.idle(random.chance(0.5) ? 0.0 : 0.5);
     bench.beat.stall(Stall::any(random));
     wire::RandomFrames frames(random());
     for (std::size_t n = 0; n < scaled(4); ++n) {
