@@ -264,9 +264,9 @@ module roci_top #(
 
   // ---------------------------------------------------------------------- acknowledgements, retry
   logic refused_request_valid, refused_request_ready, refused_request_stale, refused_response_valid,
-        refused_response_ready, done_valid, underrun_valid, fate_valid;
+        refused_response_ready, done_valid, done_wire, left_valid, underrun_valid, fate_valid;
   roci_pkg::tx_refused_t refused_request, refused_response;
-  roci_pkg::tx_done_t done, underrun, tx_fate;
+  roci_pkg::tx_done_t done, left, underrun, tx_fate;
   logic report_valid, report_ready, rnr_wait_valid, rnr_wait_ready;
   roci_pkg::timer_report_t report;
   roci_pkg::rnr_wait_t rnr_wait;
@@ -361,7 +361,8 @@ module roci_top #(
     .tx_item_valid_o(tx_response_valid), .tx_item_ready_i(tx_response_ready),
     .tx_item_o(tx_response), .refused_valid_i(refused_response_valid),
     .refused_ready_o(refused_response_ready), .refused_i(refused_response),
-    .done_valid_i(fate_valid), .done_i(tx_fate),
+    .done_valid_i(fate_valid), .done_i(tx_fate), .done_wire_i(done_wire),
+    .left_valid_i(left_valid), .left_i(left),
     .error_valid_o(error_valid[3]), .error_ready_i(error_ready[3]), .error_o(error[3]),
     .async_valid_o(event_valid[3]), .async_ready_i(event_ready[3]), .async_o(events[3]),
     .count_wait_o(count_wait), .count_lost_o(count_lost), .count_rnr_o(),
@@ -448,7 +449,8 @@ module roci_top #(
     .refused_request_stale_i(refused_request_stale),
     .refused_response_valid_o(refused_response_valid),
     .refused_response_ready_i(refused_response_ready), .refused_response_o(refused_response),
-    .done_valid_o(done_valid), .done_o(done), .underrun_valid_o(underrun_valid),
+    .done_valid_o(done_valid), .done_o(done), .done_wire_o(done_wire), .left_valid_o(left_valid),
+    .left_o(left), .underrun_valid_o(underrun_valid),
     .underrun_ready_i(!done_valid), .underrun_o(underrun),
     .tdata_o(m_axis_tdata), .tkeep_o(m_axis_tkeep), .tlast_o(m_axis_tlast),
     .tuser_o(m_axis_tuser), .tvalid_o(m_axis_tvalid), .tready_i(m_axis_tready),

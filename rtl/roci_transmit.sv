@@ -54,6 +54,9 @@ module roci_transmit (
   output roci_pkg::tx_refused_t             refused_response_o,
   output logic                              done_valid_o,        // always accepted
   output roci_pkg::tx_done_t                done_o,
+  output logic                              done_wire_o,         // it waits in the MAC's buffer
+  output logic                              left_valid_o,        // it left that; always accepted
+  output roci_pkg::tx_done_t                left_o,
   output logic                              underrun_valid_o,
   input  wire                               underrun_ready_i,
   output roci_pkg::tx_done_t                underrun_o,
@@ -135,14 +138,15 @@ module roci_transmit (
     .beat_valid_i(whole_valid), .beat_ready_o(whole_ready), .beat_i(whole), .side_i(whole_side),
     .wire_valid_o(wire_valid), .wire_ready_i(wire_ready), .wire_o(wire_beat),
     .loopback_valid_o(own_valid), .loopback_ready_i(own_ready), .loopback_o(own_beat),
-    .side_o(routed_side), .done_valid_o, .done_o, .count_o(frame_count_o)
+    .side_o(routed_side), .done_valid_o, .done_o, .done_wire_o,
+    .count_o(frame_count_o)
   );
   ethernet_tx u_ethernet_tx (
     .clk_i, .rst_i,
     .beat_valid_i(wire_valid), .beat_ready_o(wire_ready), .beat_i(wire_beat),
     .side_i(routed_side),
     .tdata_o, .tkeep_o, .tlast_o, .tuser_o, .tvalid_o, .tready_i,
-    .underrun_valid_o, .underrun_ready_i, .underrun_o, .aborted_o
+    .underrun_valid_o, .underrun_ready_i, .underrun_o, .left_valid_o, .left_o, .aborted_o
   );
   // wire.md 1.4: ACKNOWLEDGE of RC is 0x11; its syndromes 2.6, 2.14
   always_ff @(posedge clk_i) begin

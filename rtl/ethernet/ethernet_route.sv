@@ -6,6 +6,7 @@
 // The report (`done_o`) is given when the last beat goes on: from then on the packet needs nothing of
 // host memory any more, which is what fences and unreliable completions wait for. An underrun on the
 // wire is found later and reported by ethernet_tx.
+// What goes to the wire waits in the buffer of ethernet_tx, which tells when it is out of it.
 // While the port is disabled packets vanish here, like on a wire without a peer.
 // Does not: buffer; multicast copies to members here (with UD).
 // Neighbours: packet_icrc_insert → here → ethernet_tx, ethernet_loopback; reports → packet_tx_decide
@@ -33,6 +34,7 @@ module ethernet_route (
 
   output logic                    done_valid_o, // always accepted
   output roci_pkg::tx_done_t      done_o,
+  output logic                    done_wire_o,  // ethernet_tx has it and will tell when it leaves
   output roci_count_pkg::tx_frame_count_t count_o     // pulses, with done_valid_o
 );
 
@@ -57,6 +59,7 @@ module ethernet_route (
 
   always_ff @(posedge clk_i) begin
     done_o <= done;
+    done_wire_o <= wire_valid_o;
     if (rst_i) begin
       done_valid_o <= 1'b0;
       off_q <= 1'b1;

@@ -15,7 +15,8 @@
 // empty in mid-frame all the same (memory has changed its manners), the frame is aborted as bad
 // (`tuser` on a last beat), the rest of the packet is thrown away and `underrun_o` tells whose it was:
 // the request is sent again uncounted, the response cursor goes back (architecture.md 3.3).
-// A packet with a bus error ends as a bad frame.
+// A packet with a bus error ends as a bad frame. `left_o` tells each packet whose last beat is taken
+// out of the buffer.
 //
 // Does not: FCS, preamble, gap (MAC). Neighbours: ethernet_route → here → MAC.
 `default_nettype none
@@ -49,6 +50,8 @@ module ethernet_tx #(
   output logic                               underrun_valid_o,
   input  wire                                underrun_ready_i,
   output roci_pkg::tx_done_t                 underrun_o,
+  output logic                               left_valid_o,  // always accepted
+  output roci_pkg::tx_done_t                 left_o,        // as it came, whatever became of it
   output logic                               aborted_o      // pulse: a frame ended as bad
 );
 
@@ -290,14 +293,21 @@ module ethernet_tx #(
     take = stored_valid && stored_ready && part_q != PART_DISCARD;
   end
 
+  roci_pkg::tx_done_t last_q;                      // packet of the last beat that was taken
+
+  assign left_o = last_q;
+  always_comb begin
+    underrun_o = last_q;
+    underrun_o.fate = roci_pkg::TX_UNDERRUN;
+  end
+
   always_ff @(posedge clk_i) begin
     if (take) begin
       carried_q <= pushed;
       tail_bytes_q <= (roci_pkg::LANE_BITS+1)'(joined - (roci_pkg::BYTES_BITS+1)'(BYTES));
       tail_bad_q <= stored.beat.err;
-      underrun_o <= stored.side.done;
-      underrun_o.fate <= roci_pkg::TX_UNDERRUN;
     end
+    if (stored_valid && stored_ready) last_q <= stored.side.done;
     if (rst_i) begin
       part_q <= PART_IDLE;
       index_q <= '0;
@@ -306,7 +316,9 @@ module ethernet_tx #(
       whole_q <= '0;
       underrun_valid_o <= 1'b0;
       aborted_o <= 1'b0;
+      left_valid_o <= 1'b0;
     end else begin
+      left_valid_o <= whole_out;
       part_q <= part_d;
       index_q <= index_d;
       first_q <= first_d;

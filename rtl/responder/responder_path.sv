@@ -60,6 +60,9 @@ module responder_path (
   input  wire roci_pkg::tx_refused_t         refused_i,
   input  wire                                done_valid_i,    // always accepted
   input  wire roci_pkg::tx_done_t            done_i,
+  input  wire                                done_wire_i,     // ethernet_tx will tell when it left
+  input  wire                                left_valid_i,    // always accepted
+  input  wire roci_pkg::tx_done_t            left_i,          // left the buffer of ethernet_tx
 
   output logic                               error_valid_o,   // context_qp_state
   input  wire                                error_ready_i,
@@ -151,8 +154,8 @@ module responder_path (
     .clk_i, .rst_i, .ctx_i, .ctx_o(ctx_respond), .state_i, .colour_i,
     .event_valid_i(event_valid), .event_ready_o(event_ready), .event_i(event_token),
     .lower_valid_i(lower_valid), .lower_ready_o(lower_ready), .lower_i(lower),
-    .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i,
-    .entry_read_o(entry_read), .entry_slot_o(entry_slot), .entry_i(entry),
+    .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i, .done_wire_i,
+    .left_valid_i, .left_i, .entry_read_o(entry_read), .entry_slot_o(entry_slot), .entry_i(entry),
     .item_valid_o(tx_item_valid_o), .item_ready_i(tx_item_ready_i), .item_o(tx_item_o),
     .error_valid_o, .error_ready_i, .error_o, .answered_o(answered),
     .fence_busy_o(respond_busy), .ready_o(respond_ready)

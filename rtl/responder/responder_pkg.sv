@@ -197,6 +197,7 @@ package responder_pkg;
     roci_pkg::psn_t ack_psn;
     logic [23:0] ack_msn;
     logic [7:0] ack_syndrome;
+    logic ack_leaving;                    // one was decided and has not yet left
     roci_pkg::psn_t good_psn;             // everything up to it is in memory
     logic closed;                         // a fatal NAK is or was to be sent
     logic error_pending;                  // ERR is to be asked for
@@ -209,8 +210,12 @@ package responder_pkg;
     RESPOND_OP_FATAL = 3'd2,              // a response was refused or failed: NAK in its place
     RESPOND_OP_SKIP = 3'd3,               // the entry at the cursor is gone
     RESPOND_OP_WALK = 3'd4,               // decide the next packet
-    RESPOND_OP_CTX = 3'd5
+    RESPOND_OP_CTX = 3'd5,
+    RESPOND_OP_LEFT = 3'd6                // an ACK or NAK left
   } respond_op_e;
+
+  // `wqe_index` of a response: the replay slot of a READ response, or this bit for ACK and NAK.
+  localparam int unsigned IS_ACKNOWLEDGE = 15;
 
   typedef struct packed {
     respond_op_e kind;

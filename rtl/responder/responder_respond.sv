@@ -17,10 +17,16 @@
 // QP is walked per packet, so that ACKs do not wait for long READs. Walks of QPs that owe only an
 // ACK follow each other by one cycle.
 //
+// ACKs are coalesced: one ACK of a QP at a time is between its walk and the wire. What is owed
+// meanwhile gathers in the row, and the report that the first one left (ethernet_tx, or
+// ethernet_route if it does not go there) brings the QP into the queue again. An ACK that finds none
+// before it leaves at once.
+//
 // Fence: each packet takes the colour at its walk, before the state is looked at.
 // Column QP_RESP (hwif ctx_qp_resp). A state_error is raised at the walk, so tokens never wait.
-// Neighbours: host_dma_write (tokens), responder_read (entries, duplicates), packet_tx_decide and
-// packet_header_build (failures) → here → packet_tx_arbiter, context_qp_state, responder_check.
+// Neighbours: host_dma_write (tokens), responder_read (entries, duplicates), packet_tx_decide,
+// ethernet_route, ethernet_tx (what left or failed) → here → packet_tx_arbiter, context_qp_state,
+// responder_check.
 `default_nettype none
 
 module responder_respond #(
@@ -47,6 +53,9 @@ module responder_respond #(
   input  wire roci_pkg::tx_refused_t         refused_i,
   input  wire                                done_valid_i,    // always accepted
   input  wire roci_pkg::tx_done_t            done_i,
+  input  wire                                done_wire_i,     // ethernet_tx will tell when it left
+  input  wire                                left_valid_i,    // always accepted
+  input  wire roci_pkg::tx_done_t            left_i,          // left the buffer of ethernet_tx
 
   // replay entries: data REPLAY_LATENCY cycles later; this block has priority
   output logic                               entry_read_o,
@@ -108,6 +117,8 @@ module responder_respond #(
   roci_pkg::qp_t pop_qp;
   logic walk_room;                                 // output and error have room for a packet
   logic event_last_q;                              // the last operation was a token
+  logic left_valid, left_free;                     // the QP of an ACK that left
+  roci_pkg::qp_t left_qp;
   logic free_ctx, free_trouble, free_event, free_lower, free_hand, free_pop;
   logic state_ready, queue_ready;
 
@@ -123,7 +134,8 @@ module responder_respond #(
   // two operations of a QP keep two cycles distance: the row is written at the end of stage 2
   always_comb begin
     ctx_start = ctx_i.valid && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RESP && !ctx_busy_q
-                && ready_o;
+                && ready_o && !left_valid;
+    left_free = !(s1_q.valid && s1_q.op.qp == left_qp);
     free_ctx = !(s1_q.valid && s1_q.op.qp == roci_pkg::qp_t'(ctx_i.index));
     free_trouble = !(s1_q.valid && s1_q.op.qp == trouble_op.qp);
     free_event = !(s1_q.valid && s1_q.op.qp == event_i.qp);
@@ -142,6 +154,10 @@ module responder_respond #(
 
     if (!ready_o) begin
       // tables are being cleared
+    end else if (left_valid) begin
+      s0.valid = left_free;
+      s0.op.kind = responder_pkg::RESPOND_OP_LEFT;
+      s0.op.qp = left_qp;
     end else if (ctx_start) begin
       s0.valid = free_ctx;
       s0.op.kind = responder_pkg::RESPOND_OP_CTX;
@@ -176,6 +192,47 @@ module responder_respond #(
       s0.op.ordinal = hand_ordinal_q;
       hand_issue = 1'b1;
     end
+  end
+
+  // ------------------------------------------------------------------------- ACKs that left
+  // They go first. Two in a row of one source are never of one QP (the second says nothing new), so that
+  // none but the first has to wait for its QP's last operation: there is always room.
+  // From the wire one comes in two cycles at most; from loopback, or while the port is disabled, one in
+  // every cycle (wide), and the 16 that wait for the wire beside them take at most two turns each.
+  localparam int unsigned NEAR = roci_config_pkg::IS_WIDE ? 64 : 4;
+  logic wire_in, wire_room, wire_valid, near_in, near_room, near_valid;
+  logic [2:0] wire_usage;
+  logic [$clog2(NEAR+1)-1:0] near_usage;
+  roci_pkg::qp_t wire_last_q, near_last_q, wire_qp, near_qp;
+
+  function automatic logic is_acknowledge(input roci_pkg::tx_done_t packet);
+    return packet.source == roci_pkg::TX_RESPONSE
+           && packet.wqe_index[responder_pkg::IS_ACKNOWLEDGE];
+  endfunction
+
+  assign wire_in = left_valid_i && is_acknowledge(left_i)
+                   && !(wire_usage != '0 && left_i.qp == wire_last_q);
+  assign near_in = done_valid_i && !done_wire_i && is_acknowledge(done_i)
+                   && !(near_usage != '0 && done_i.qp == near_last_q);
+  assign left_valid = wire_valid || near_valid;
+  assign left_qp = wire_valid ? wire_qp : near_qp;
+
+  common_fifo #(.WIDTH(roci_config_pkg::QP_BITS), .DEPTH(4)) u_left_wire (
+    .clk_i, .rst_i,
+    .in_valid_i(wire_in), .in_ready_o(wire_room), .in_i(left_i.qp),
+    .out_valid_o(wire_valid), .out_ready_i(left_free && ready_o), .out_o(wire_qp),
+    .usage_o(wire_usage)
+  );
+  common_fifo #(.WIDTH(roci_config_pkg::QP_BITS), .DEPTH(NEAR)) u_left_near (
+    .clk_i, .rst_i,
+    .in_valid_i(near_in), .in_ready_o(near_room), .in_i(done_i.qp),
+    .out_valid_o(near_valid), .out_ready_i(left_free && ready_o && !wire_valid), .out_o(near_qp),
+    .usage_o(near_usage)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (wire_in) wire_last_q <= left_i.qp;
+    if (near_in) near_last_q <= done_i.qp;
   end
 
   // ------------------------------------------------------------------------------------- rows
@@ -496,7 +553,8 @@ module responder_respond #(
     item_o.desc.payload_length = packet_out.length;
     item_o.desc.syndrome = packet_out.syndrome;
     item_o.desc.msn = packet_out.msn;
-    item_o.desc.wqe_index = packet_out.is_read ? 16'(packet_out.slot) : '0;
+    item_o.desc.wqe_index = packet_out.is_read ? 16'(packet_out.slot)
+                                              : 16'd1 << responder_pkg::IS_ACKNOWLEDGE;
   end
 
   // ---------------------------------------------------------------------------------- requests for
@@ -551,6 +609,8 @@ module responder_respond #(
       if (s1_q.valid && s2_q.valid) assert (s1_q.op.qp != s2_q.op.qp);
       if (emit3_q) assert (packet_room);
       if (requeue_in) assert (requeue_room);
+      if (wire_in) assert (wire_room);
+      if (near_in) assert (near_room);
       if (walk2 && result2.error) assert (error_room);
       if (walk2 && s2_q.in_hand) assert (hand_q == HAND_WAIT);
     end

@@ -7,6 +7,9 @@
 //   answered (`ack_order`), and goes before later ones (architecture.md rule 7).
 // - One ACK or NAK waits at most: a newer one replaces it (it acknowledges more), a duplicate's
 //   ACK does not replace anything, a fatal NAK is never replaced.
+// - While an ACK or NAK of the QP is on its way to the wire (`ack_leaving`) a further ACK waits, and
+//   later ones replace it: coalescing. A NAK does not wait, and no ACK that a READ response is
+//   behind: the READ closes it to later ones.
 // - A duplicate READ lowers the cursor. What is answered again from the middle starts with FIRST or
 //   ONLY, like the response to a new request (wire.md 2.4).
 // - A token that comes after a failed write of its QP becomes NAK 0x63 at the first PSN that is not
@@ -27,7 +30,7 @@ module responder_respond_rules (
 );
 
   logic reset, sends;
-  logic ack_ready, read_ready;
+  logic ack_ready, ack_waits, read_ready;
   logic [7:0] behind;                  // cursor - ack_order: negative = READs before the ACK
   logic [7:0] lower_by;                // ordinal - cursor: negative = before the cursor
   logic [23:0] packet_next;
@@ -38,8 +41,10 @@ module responder_respond_rules (
     sends = !reset && state_i != roci_pkg::QPS_INIT
             && (state_i != roci_pkg::QPS_ERR || row_i.closed);
     behind = row_i.cursor - row_i.ack_order;
-    ack_ready = row_i.ack_valid && !behind[7];
     read_ready = row_i.cursor != row_i.allowed;
+    // wire.md 2.6: syndromes of ACKs are below 0x20
+    ack_waits = row_i.ack_leaving && row_i.ack_syndrome[6:5] == 2'd0 && !read_ready;
+    ack_ready = row_i.ack_valid && !behind[7] && !ack_waits;
     lower_by = op_i.ordinal - row_i.cursor;
     packet_next = row_i.packet + 24'd1;
     is_fatal = op_i.info.syndrome[6:0] >= 7'h61;
@@ -122,6 +127,7 @@ module responder_respond_rules (
               result_o.emit = 1'b1;
               result_o.more = read_ready;
               row_o.ack_valid = 1'b0;
+              row_o.ack_leaving = 1'b1;
             end else if (read_ready && !hit_i) begin
               result_o.miss = 1'b1;
               result_o.more = 1'b1;
@@ -143,9 +149,13 @@ module responder_respond_rules (
           end
         end
 
+        responder_pkg::RESPOND_OP_LEFT: wake_o = row_i.ack_valid;
+
         default: ;                     // CTX: the pipeline's
       endcase
     end
+
+    if (op_i.kind == responder_pkg::RESPOND_OP_LEFT) row_o.ack_leaving = 1'b0;
   end
 
 endmodule

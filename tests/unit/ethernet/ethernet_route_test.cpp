@@ -35,7 +35,11 @@ TEST_CASE("own MAC inside, the rest outside") {
     Monitor<pkg::tx_done_t> done("done", dut->done_valid_o, dut->done_o);
     std::vector<pkg::tx_done_t> reports;
     std::vector<pkg::tx_done_t> expected;
-    done.on_transfer([&](const pkg::tx_done_t& d) { reports.push_back(d); });
+    std::vector<bool> to_wire, want_wire;
+    done.on_transfer([&](const pkg::tx_done_t& d) {
+      reports.push_back(d);
+      to_wire.push_back(dut->done_wire_o);
+    });
     wire.stall(Stall::any(random));
     loopback.stall(Stall::any(random));
     dut->enable_i = 1;
@@ -76,6 +80,7 @@ TEST_CASE("own MAC inside, the rest outside") {
           auto report = side.done;
           report.fate = static_cast<pkg::tx_fate_e>(beat.err ? 2 : 0);
           expected.push_back(report);
+          want_wire.push_back(on && !own);
         }
       }
     }
@@ -102,6 +107,7 @@ TEST_CASE("own MAC inside, the rest outside") {
     REQUIRE(wire.done());
     REQUIRE(loopback.done());
     REQUIRE(reports == expected);
+    REQUIRE(to_wire == want_wire);
     REQUIRE(frames == want_frames);
     REQUIRE(bytes == want_bytes);
     REQUIRE(inside == want_inside);

@@ -69,6 +69,8 @@ struct Bench {
   std::deque<std::pair<pkg::beat_t, pkg::packet_side_t>> queue;
   std::vector<Frame> frames;
   std::vector<pkg::tx_done_t> underruns;
+  std::vector<pkg::tx_done_t> packets;   // that were pushed
+  std::size_t left = 0;                  // of them
   double gap = 0.0;            // probability of an idle input cycle
   double stop = 0.0;           // probability of a MAC that is not ready
   unsigned aborted = 0;        // pulses
@@ -85,6 +87,7 @@ struct Bench {
 
   void push(const Packet& p) {
     const auto length = static_cast<unsigned>(p.bytes.size());
+    packets.push_back(p.side.done);
     for (unsigned at = 0; at < length; at += kBeat) {
       pkg::beat_t b{};
       const unsigned n = std::min(kBeat, length - at);
@@ -131,6 +134,12 @@ struct Bench {
     if (dut->underrun_valid_o && dut->underrun_ready_i) {
       underruns.push_back(pkg::tx_done_t::unpack(dut->underrun_o));
     }
+    if (dut->left_valid_o) {
+      // each once, as it came, when its last beat is in the output register or was given up
+      REQUIRE(left < packets.size());
+      REQUIRE(pkg::tx_done_t::unpack(dut->left_o) == packets[left]);
+      REQUIRE(++left <= frames.size() + 1);
+    }
     aborted += dut->aborted_o;
     pushed += took;
     dut.tick();
@@ -175,6 +184,7 @@ struct Bench {
     }
     run(count);
     for (int n = 0; n < 8; ++n) tick();
+    REQUIRE(left == packets.size());
     return frames.back().first_cycle - start;
   }
 };
@@ -194,6 +204,8 @@ TEST_CASE("frames of every length, whole in one piece") {
       bench.push(packets.back());
     }
     bench.run(packets.size());
+    for (int n = 0; n < 3; ++n) bench.tick();
+    REQUIRE(bench.left == packets.size());
     for (std::size_t n = 0; n < packets.size(); ++n) {
       REQUIRE(bench.frames[n].bytes == frame_of(packets[n]));
       REQUIRE(bench.frames[n].bad == packets[n].err);

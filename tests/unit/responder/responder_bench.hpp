@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "responder/departures.hpp"
 #include "responder/receive_rings.hpp"
 
 namespace roci::test::responder {
@@ -51,11 +52,11 @@ class Bench {
         responses("tx item", dut->tx_item_valid_o, dut->tx_item_ready_i, dut->tx_item_o),
         refusals("refused", dut->refused_valid_i, dut->refused_ready_o, dut->refused_i),
         errors("error", dut->error_valid_o, dut->error_ready_i, dut->error_o),
-        asyncs("async", dut->async_valid_o, dut->async_ready_i, dut->async_o), clock(*this) {
+        asyncs("async", dut->async_valid_o, dut->async_ready_i, dut->async_o), clock(*this),
+        departures(dut, salt) {
     dut->colour_i = 0;
     dut->pressure_i = 0;
     dut->doorbell_valid_i = 0;
-    dut->done_valid_i = 0;
     rp::ctx_req_t{}.pack(dut->ctx_i);
     rp::state_bcast_t{}.pack(dut->state_i);
     packets.on_transfer([this](const rp::rx_packet_t& p) { accepted(p); });
@@ -75,6 +76,7 @@ class Bench {
     asyncs.on_transfer([this](const rp::event_t& e) { async(e); });
     dut.reset();
     dut.attach(clock);
+    dut.attach(departures);
     dut.attach(memory);
     dut.attach(packets);
     dut.attach(items);
@@ -167,7 +169,7 @@ class Bench {
   // ------------------------------------------------------------------------------------ waiting
   bool quiet() {
     return packets.empty() && frames.empty() && events.empty() && refusals.empty() &&
-           bcasts.empty() && doorbells.empty() && log.empty() && !memory.busy();
+           bcasts.empty() && doorbells.empty() && log.empty() && departures.empty() && !memory.busy();
   }
   /// Ticks until nothing moves any more.
   void run_until_quiet(std::uint64_t limit = 200000) {
@@ -497,6 +499,7 @@ class Bench {
                      }});
       return;
     }
+    departures.take(item);
     log.push_back({dut.cycle(), q.config.qp, [item, this](Qp& qp, std::uint64_t cycle) {
                      if (const auto text = qp.tx.packet(item, cycle); !text.empty()) {
                        fail(text + ": " + item.to_string());
@@ -537,6 +540,7 @@ class Bench {
  public:
   unsigned long retired_ignored = 0;      // duplicates that QP models before a reset did not find
   Clock clock;
+  Departures departures;
 };
 
 }  // namespace roci::test::responder

@@ -39,6 +39,9 @@ module responder_path_tb (
   input  wire roci_pkg::tx_refused_t         refused_i,
   input  wire                                done_valid_i,
   input  wire roci_pkg::tx_done_t            done_i,
+  input  wire                                done_wire_i,
+  input  wire                                left_valid_i,
+  input  wire roci_pkg::tx_done_t            left_i,
   output logic                               error_valid_o,
   input  wire                                error_ready_i,
   output roci_pkg::state_error_t             error_o,
@@ -89,8 +92,9 @@ module responder_path_tb (
     .free_valid_o(free_valid), .free_ready_i(free_ready), .free_o(free_entry),
     .rx_item_valid_o, .rx_item_ready_i, .rx_item_o, .event_valid_i, .event_ready_o, .event_i,
     .tx_item_valid_o, .tx_item_ready_i, .tx_item_o,
-    .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i,
-    .error_valid_o, .error_ready_i, .error_o, .async_valid_o, .async_ready_i, .async_o,
+    .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i, .done_wire_i,
+    .left_valid_i, .left_i, .error_valid_o, .error_ready_i, .error_o,
+    .async_valid_o, .async_ready_i, .async_o,
     .count_wait_o, .count_lost_o, .count_rnr_o, .count_gap_o, .count_duplicate_o, .count_ignored_read_o,
     .fence_busy_o(busy_path), .ready_o(ready_path)
   );

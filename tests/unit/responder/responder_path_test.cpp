@@ -510,10 +510,7 @@ TEST_CASE("an aborted response is sent again, a bus error of its payload is a NA
     done.qp = item.desc.qp;
     done.psn = item.desc.psn;
     done.wqe_index = item.desc.wqe_index;
-    done.pack(b.dut->done_i);
-    b.dut->done_valid_i = 1;
-    b.dut.tick();
-    b.dut->done_valid_i = 0;
+    b.departures.report(done);
   };
   s.send(READ_REQUEST, E, 0, 4 * 1024);
   b.run_until_quiet();

@@ -55,6 +55,11 @@ struct Rules {
     o.packet = packet;
     op(o);
   }
+  void left() {
+    rs::respond_op_t o{};
+    o.kind = rs::RESPOND_OP_LEFT;
+    op(o);
+  }
   Dut<DUT_CLASS> dut;
   rs::respond_row_t row{};
   rp::qp_state_e state = rp::QPS_RTS;
@@ -107,6 +112,7 @@ TEST_CASE("acknowledgements: newer replaces, a duplicate's does not, fatal stays
   r.event(rp::RESPOND_ACK, 7, 0);                 // what was missing came: the NAK is void
   CHECK(r.row.ack_syndrome == 0x1f);
   r.walk();
+  r.left();
   r.event(rp::RESPOND_DUP_ACK, 7, 0);
   CHECK(r.row.ack_valid);
   r.event(rp::RESPOND_NAK, 8, 0, 0x61);
@@ -218,6 +224,51 @@ TEST_CASE("states: nothing in RESET, in ERR only what belongs to a fatal NAK") {
   CHECK(!r.walk().emit);
 }
 
+TEST_CASE("an ACK waits for the one before it to leave, unless a READ is behind it") {
+  Rules r;
+  r.left();                                       // nothing is owed
+  CHECK(!r.woke);
+  r.event(rp::RESPOND_ACK, 100, 0);
+  CHECK(r.walk().emit);
+  CHECK(r.row.ack_leaving);
+  r.event(rp::RESPOND_ACK, 101, 0);
+  auto w = r.walk();
+  CHECK(!w.emit);
+  CHECK(!w.more);                                 // the report brings it back
+  CHECK(r.row.ack_valid);
+  r.event(rp::RESPOND_ACK, 102, 0);
+  CHECK(!r.walk().emit);
+  r.left();
+  CHECK(r.woke);
+  CHECK(r.row.ack_psn == 102);
+  CHECK(r.walk().emit);
+  CHECK(r.row.ack_leaving);
+
+  r.event(rp::RESPOND_ACK, 103, 0);
+  CHECK(!r.walk().emit);
+  r.event(rp::RESPOND_READ, 104, 0);              // closes it
+  w = r.walk();
+  CHECK(w.emit);
+  CHECK(!w.is_read);
+  CHECK(w.more);
+  r.event(rp::RESPOND_ACK, 105, 1);               // behind the READ
+  w = r.walk(true, 1);
+  CHECK(w.is_read);
+  CHECK(w.more);
+  w = r.walk();
+  CHECK(!w.emit);
+  CHECK(!w.more);
+  for (const unsigned nak : {0x20u, 0x3fu, 0x60u, 0x61u}) {
+    r.event(rp::RESPOND_NAK, 106, 1, nak);
+    CHECK(r.walk().emit);
+    CHECK(r.row.ack_leaving);
+  }
+  r.state = rp::QPS_RESET;                        // also then
+  r.left();
+  CHECK(!r.row.ack_leaving);
+  CHECK(!r.woke);
+}
+
 TEST_CASE("random tokens and walks: packets in PSN order, nothing lost") {
   Random random;
   for (std::size_t run = 0; run < scaled(300); ++run) {
@@ -227,6 +278,7 @@ TEST_CASE("random tokens and walks: packets in PSN order, nothing lost") {
     unsigned reads = 0, walked = 0;
     std::uint32_t owed = 0, told = 0;
     for (int n = 0; n < 200; ++n) {
+      if (random.chance(0.1)) r.left();
       if (random.chance(0.4)) {
         if (random.chance(0.3) && reads - walked < 100) {
           packets[reads] = static_cast<std::uint32_t>(random.between(1, 4));
@@ -246,10 +298,14 @@ TEST_CASE("random tokens and walks: packets in PSN order, nothing lost") {
           REQUIRE(before.ack_order == (walked & 0xff));
           told = before.ack_psn;
         } else {
-          REQUIRE(told == owed);
+          REQUIRE((told == owed || before.ack_leaving));
           REQUIRE(walked == reads);
         }
-        REQUIRE(w.more == (walked != reads || r.row.ack_valid));
+        if (w.emit) {
+          REQUIRE(w.more == (walked != reads || r.row.ack_valid));
+        } else {
+          REQUIRE(!w.more);
+        }
       }
     }
   }

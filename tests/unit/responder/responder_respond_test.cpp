@@ -4,9 +4,12 @@
 // that TxModel allows now, nothing may be missing at the end. Tokens must never wait for transmit.
 #include DUT_HEADER
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "harness/harness.hpp"
+#include "responder/departures.hpp"
 #include "responder/responder_model.hpp"
 #include "roci_svstructs.hpp"
 
@@ -51,9 +54,9 @@ class Table : public Agent {
 };
 
 struct Bench {
-  explicit Bench(std::uint64_t salt, unsigned count) : random(salt), dut(salt), table(dut) {
+  explicit Bench(std::uint64_t salt, unsigned count)
+      : random(salt), dut(salt), table(dut), departures(dut, salt) {
     dut->colour_i = 0;
-    dut->done_valid_i = 0;
     rp::ctx_req_t{}.pack(dut->ctx_i);
     rp::state_bcast_t{}.pack(dut->state_i);
     tokens.on_transfer([this](const rp::respond_token_t& t) {
@@ -78,6 +81,7 @@ struct Bench {
     };
     dut.reset();
     dut.attach(table);
+    dut.attach(departures);
     dut.attach(tokens);
     dut.attach(lowers);
     dut.attach(refusals);
@@ -153,7 +157,7 @@ struct Bench {
   void item(const rp::tx_item_t& i) {
     Qp& q = qps.at(i.desc.qp);
     colours[i.desc.colour] = dut.cycle();
-    if (q.refused && i.desc.opcode != 0x11) return;
+    if (q.refused && i.desc.opcode != 0x11) return;          // poisoned: it never leaves
     if (refuse && i.has_piece && refuse(i)) {
       rp::tx_refused_t r{};
       r.qp = i.desc.qp;
@@ -165,6 +169,7 @@ struct Bench {
       q.model.refused(i.desc.psn, 0x62, dut.cycle());
       return;
     }
+    departures.take(i);
     const auto text = q.model.packet(i, dut.cycle());
     if (!text.empty()) throw Failure(text + ": " + i.to_string());
   }
@@ -172,7 +177,7 @@ struct Bench {
     std::uint64_t seen = 0, calm = 0;
     dut.run_until([&] {
       const bool idle = tokens.empty() && lowers.empty() && refusals.empty() &&
-                        items.transfers() == seen;
+                        departures.empty() && items.transfers() == seen;
       seen = items.transfers();
       calm = idle ? calm + 1 : 0;
       return calm > 1000;
@@ -189,6 +194,7 @@ struct Bench {
   Random random;
   Dut<DUT_CLASS> dut;
   Table table;
+  Departures departures;
   Source<rp::respond_token_t> tokens{"token", dut->event_valid_i, dut->event_ready_o, dut->event_i};
   Source<rs::lower_t> lowers{"lower", dut->lower_valid_i, dut->lower_ready_o, dut->lower_i};
   Source<rp::tx_refused_t> refusals{"refused", dut->refused_valid_i, dut->refused_ready_o,
@@ -209,6 +215,7 @@ TEST_CASE("random tokens, duplicates and refusals") {
     b.tokens.stall(Stall::any(random));
     b.lowers.stall(Stall::any(random));
     b.errors.stall(Stall(0.5));
+    b.departures.most = run % 3 == 0 ? 400 : 40;
     if (run % 4 == 3) b.refuse = [&](const rp::tx_item_t&) { return random.chance(0.003); };
     for (std::size_t round = 0; round < scaled(60); ++round) {
       for (int n = 0; n < 60; ++n) {
@@ -259,7 +266,121 @@ TEST_CASE("tokens never wait for transmit") {
   CHECK(b.dut.cycle() - start <= 2 * 500 + 20);
   b.items.stall(Stall(0.0));
   b.settle();
-  CHECK(b.items.transfers() <= 16);                // coalesced
+  // one of each QP that was decided at once, and one for all that came later
+  CHECK(b.items.transfers() == 8);
+}
+
+namespace {
+/// {QP, opcode, PSN, syndrome} of what was sent since the last call.
+std::vector<std::array<std::uint32_t, 4>> sent(Bench& b) {
+  std::vector<std::array<std::uint32_t, 4>> out;
+  for (const auto& i : b.items.received()) {
+    out.push_back({i.desc.qp, i.desc.opcode, i.desc.psn, i.desc.syndrome});
+  }
+  b.items.received().clear();
+  return out;
+}
+using Sent = std::vector<std::array<std::uint32_t, 4>>;
+constexpr std::uint32_t ACK = 0x11, RESPONSE_ONLY = 0x10;
+}  // namespace
+
+TEST_CASE("an ACK leaves at once; while it is on its way, later ones of its QP become one") {
+  Bench b(5, 2);
+  Qp &one = b.qps[0], &other = b.qps[1];
+  const std::uint32_t psn = one.psn;
+  const auto at = [psn](std::uint32_t n) { return (psn + n) & psn_mask; };
+  b.departures.hold = true;
+  b.ack(one);
+  const std::uint64_t start = b.dut.cycle();
+  b.dut.run_until([&] { return b.items.transfers() == 1; }, "ACK");
+  // token, row, rules, packet, output: as without any coalescing
+  CHECK(b.dut.cycle() - start <= 11);
+  for (int n = 0; n < 30; ++n) {
+    b.ack(one);
+    b.dut.tick(10);
+  }
+  CHECK(sent(b) == Sent{{0, ACK, psn, 0x1f}});
+  b.ack(other);                                   // another QP does not wait
+  b.dut.tick(20);
+  CHECK(sent(b) == Sent{{1, ACK, other.acked_psn, 0x1f}});
+  b.departures.hold = false;
+  b.settle();
+  CHECK(sent(b) == Sent{{0, ACK, at(30), 0x1f}});
+  b.ack(one);                                     // idle again
+  b.dut.tick(20);
+  CHECK(sent(b) == Sent{{0, ACK, at(31), 0x1f}});
+  b.settle();
+}
+
+TEST_CASE("an ACK that a READ is behind does not wait, nor does a NAK") {
+  Bench b(6, 1);
+  Qp& q = b.qps[0];
+  const std::uint32_t psn = q.psn;
+  const auto at = [psn](std::uint32_t n) { return (psn + n) & psn_mask; };
+  b.departures.hold = true;
+  b.ack(q);
+  b.dut.tick(30);
+  CHECK(sent(b) == Sent{{0, ACK, at(0), 0x1f}});
+  b.ack(q);
+  b.ack(q);
+  b.dut.tick(30);
+  CHECK(sent(b).empty());
+  b.read(q, 1);
+  b.dut.tick(60);
+  b.ack(q);
+  b.ack(q);
+  b.dut.tick(60);
+  // the READ closed the ACK before it; what came behind it waits again
+  CHECK(sent(b) == Sent{{0, ACK, at(2), 0x1f}, {0, RESPONSE_ONLY, at(3), 0x1f}});
+  b.token(q, rp::RESPOND_NAK, q.psn, 0x60, q.reads);
+  b.dut.tick(30);
+  CHECK(sent(b) == Sent{{0, ACK, at(6), 0x60}});
+  b.ack(q);
+  b.dut.tick(30);
+  CHECK(sent(b).empty());
+  b.token(q, rp::RESPOND_NAK, q.psn, 0x2c, q.reads);
+  b.dut.tick(30);
+  CHECK(sent(b) == Sent{{0, ACK, at(7), 0x2c}});
+  b.ack(q);
+  b.departures.hold = false;
+  b.settle();
+  CHECK(sent(b) == Sent{{0, ACK, at(7), 0x1f}});
+}
+
+TEST_CASE("reports that come in every cycle, of one QP and of several, are all taken") {
+  Bench b(7, 6);
+  b.departures.least = b.departures.most = 1;
+  for (int round = 0; round < 20; ++round) {
+    b.departures.hold = true;
+    for (unsigned n = 0; n < 30; ++n) {
+      Qp& q = b.qps[round % 2 ? n % 6 : static_cast<unsigned>(b.random.below(6))];
+      b.token(q, rp::RESPOND_NAK, q.psn, 0x2a, q.reads);
+      b.dut.tick(8);
+    }
+    for (auto& [n, q] : b.qps) b.ack(q);          // they wait
+    b.dut.tick(40);
+    sent(b);
+    b.departures.hold = false;
+    for (unsigned n = 0; n < 12; ++n) b.ack(b.qps[n % 6]);
+    b.settle();
+    REQUIRE(sent(b).size() >= 6);
+  }
+}
+
+TEST_CASE("a QP that starts again while its last ACK leaves sends its first ACK at once") {
+  Bench b(8, 1);
+  b.departures.hold = true;
+  b.ack(b.qps[0]);
+  b.dut.tick(20);
+  b.add(0);
+  sent(b);
+  b.ack(b.qps[0]);
+  b.dut.tick(20);
+  CHECK(sent(b).size() == 1);
+  b.ack(b.qps[0]);
+  b.departures.hold = false;                      // an old report, and the new one
+  b.settle();
+  CHECK(sent(b).size() == 1);
 }
 
 TEST_CASE("a packet has the colour of its walk") {
