@@ -2,6 +2,7 @@
 #include "admin_queue.hpp"
 
 #include "barrier.hpp"
+#include "patience.hpp"
 
 #include <roci/error.hpp>
 #include <roci/log.hpp>
@@ -103,12 +104,10 @@ void AdminQueue::disable() noexcept {
     csr::AdminControl control{};
     control.set<csr::AdminControl::reset_request>(true);
     transport_.bar_write(csr::AdminControl::ADDRESS, control.to_word());
-    const auto deadline = std::chrono::steady_clock::now() + timeout_;
+    Patience patience(transport_, timeout_);
     while (read_status(transport_).get<csr::AdminStatus::state>() != AdminState::DISABLED) {
-      if (std::chrono::steady_clock::now() > deadline) {
-        fail(ETIMEDOUT, "the function reset does not end");
-      }
-      transport_.wait(VECTOR, std::chrono::milliseconds(1));
+      if (patience.over()) fail(ETIMEDOUT, "the function reset does not end");
+      patience.wait(VECTOR, std::chrono::milliseconds(1));
     }
   } catch (const std::exception& error) {
     if (!transport_.lost()) log(LogLevel::WARN, "closing the device: %s", error.what());
@@ -194,18 +193,14 @@ AdminCompletion AdminQueue::execute(hwif::AdminOpcode opcode, uint32_t object,
 // One of those who wait reads the ring for all.
 void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
                           hwif::AdminOpcode opcode) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  std::chrono::milliseconds waited{0};  // for a device that only runs while we wait
+  Patience patience(transport_, timeout_);
   for (unsigned poll = 0;; ++poll) {
     collect();
     if (slot.done) return;
     if (stopped_ || transport_.lost()) {
       fail(EIO, "%s: the device failed before it answered", to_string(opcode));
     }
-    const bool late = transport_.runs_by_itself() ? Clock::now() - begin > timeout_
-                                                  : waited > timeout_;
-    if (late) {
+    if (patience.over()) {
       give_up(lock);
       fail(ETIMEDOUT, "%s: no answer from the firmware within %lld ms: the device counts as failed",
            to_string(opcode), static_cast<long long>(timeout_.count()));
@@ -220,8 +215,7 @@ void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
     if (poll < POLLS) {
       transport_.idle();
     } else {
-      transport_.wait(VECTOR, WAIT);
-      waited += WAIT;
+      patience.wait(VECTOR, WAIT);
       status = read_status(transport_);
     }
     lock.lock();

@@ -3,6 +3,7 @@
 // Opening and closing of a device, its limits and its port. Events: device_events.cpp.
 #include "address.hpp"
 #include "admin_queue.hpp"
+#include "patience.hpp"
 
 #include <roci/cq.hpp>
 #include <roci/device.hpp>
@@ -102,8 +103,7 @@ void Device::check_identity() {
          static_cast<unsigned long long>(hardware),
          static_cast<unsigned long long>(hwif::HWIF_HASH));
   }
-  std::chrono::milliseconds waited{0};
-  const auto begin = std::chrono::steady_clock::now();
+  Patience patience(*transport_, options_.timeout);
   for (;;) {
     const auto firmware = read<csr::IdentityFirmware>(*transport_);
     const auto state = firmware.get<csr::IdentityFirmware::state>();
@@ -112,13 +112,9 @@ void Device::check_identity() {
       fail(EIO, "the firmware of the device failed: %s",
            to_string(firmware.get<csr::IdentityFirmware::fault>()));
     }
-    const bool late = transport_->runs_by_itself()
-                          ? std::chrono::steady_clock::now() - begin > options_.timeout
-                          : waited > options_.timeout;
-    if (late) fail(EIO, "the firmware of the device does not start: %s", to_string(state));
+    if (patience.over()) fail(EIO, "the firmware of the device does not start: %s", to_string(state));
     constexpr std::chrono::milliseconds PAUSE{5};
-    transport_->wait(AdminQueue::VECTOR, PAUSE);
-    waited += PAUSE;
+    patience.wait(AdminQueue::VECTOR, PAUSE);
   }
   const uint64_t firmware = transport_->bar_read(csr::IdentityFirmwareHash::ADDRESS);
   if (firmware != hwif::HWIF_HASH) {

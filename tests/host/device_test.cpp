@@ -22,6 +22,50 @@ int open_error(FakeConfig config, std::string& text, DeviceOptions options = {})
   return error;
 }
 
+/// A device in this process, with nothing but an admin queue whose reset takes `resetting` waits of one
+/// millisecond; the machine is loaded, so that each of them takes ten.
+class SlowMachine final : public Transport {
+ public:
+  explicit SlowMachine(unsigned resetting) : resetting_(resetting) {}
+  uint64_t bar_read(uint32_t offset) override {
+    hwif::csr::AdminStatus status{};
+    const bool resets = state_ == hwif::AdminState::RESETTING && waits >= resetting_;
+    if (resets) state_ = hwif::AdminState::DISABLED;
+    status.set<hwif::csr::AdminStatus::state>(state_);
+    return offset == hwif::csr::AdminStatus::ADDRESS ? status.to_word() : 0;
+  }
+  void bar_write(uint32_t offset, uint64_t value) override {
+    if (offset != hwif::csr::AdminControl::ADDRESS) return;
+    const auto control = hwif::csr::AdminControl::from_word(value);
+    state_ = control.get<hwif::csr::AdminControl::reset_request>() ? hwif::AdminState::RESETTING
+                                                                   : hwif::AdminState::ENABLED;
+  }
+  void ring(unsigned, uint64_t) noexcept override {}
+  DmaRange allocate(size_t bytes) override {
+    auto* memory = static_cast<std::byte*>(std::calloc(1, bytes));
+    return {reinterpret_cast<uintptr_t>(memory), memory, bytes, true};
+  }
+  void release(const DmaRange& chunk) noexcept override { std::free(chunk.memory); }
+  void map(std::span<DmaRange>) override {}
+  void unmap(std::span<const DmaRange>) noexcept override {}
+  bool wait(unsigned, std::chrono::milliseconds) override {
+    ++waits;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return false;
+  }
+  void wake(unsigned) noexcept override {}
+  void reset() override {}
+  std::optional<Neighbour> resolve(const Gid&) override { return std::nullopt; }
+  bool runs_by_itself() const noexcept override { return false; }
+  void abandon_after_fork() noexcept override {}
+
+  unsigned waits = 0;
+
+ private:
+  const unsigned resetting_;
+  hwif::AdminState state_ = hwif::AdminState::DISABLED;
+};
+
 std::string hash(uint64_t value) { return format("0x%016llx", static_cast<unsigned long long>(value)); }
 
 }  // namespace
@@ -261,6 +305,18 @@ TEST_CASE("no answer is a timeout, and the end of the device") {
   nic.release();
   CHECK(error_of([&] { cq.destroy(); }) == 0);
   CHECK(nic.violations() == std::vector<std::string>{});
+}
+
+TEST_CASE("a loaded machine is no late answer of a device in this process") {
+  for (const unsigned takes : {30u, 1000u}) {  // less than the limit by its own time, and more
+    SlowMachine machine(takes);
+    DmaArena arena(machine);
+    {
+      const AdminQueue queue(machine, arena, std::chrono::milliseconds(50));
+      CHECK(machine.waits == 0);
+    }
+    CHECK(machine.waits == std::min(takes, 51u));
+  }
 }
 
 TEST_CASE("no answer: whoever waits for another one, or for a free slot, is told") {
