@@ -113,7 +113,8 @@ ibv_wc_opcode wc_opcode(CqeOpcode opcode) noexcept {
 }
 
 unsigned wc_flags(const Cqe& cqe) noexcept {
-  return told_of(cqe.get<Cqe::opcode>()).flags | (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);
+  return told_of(cqe.get<Cqe::opcode>()).flags |
+         (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);
 }
 
 // Whether the entry at `entry`, of this index, is there.
