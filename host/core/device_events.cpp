@@ -236,9 +236,20 @@ void Device::add_context(Context& context) {
   contexts_.push_back(&context);
 }
 
+// The objects that the program leaves behind, as verbs allow, have nobody any more whom their events
+// could be given to: they are as destroyed.
 void Device::remove_context(Context& context) {
   const std::lock_guard lock(objects_mutex_);
   std::erase(contexts_, &context);
+  for (Cq*& cq : cqs_) {
+    if (cq != nullptr && &cq->context() == &context) cq = nullptr;
+  }
+  for (uint32_t i = 0; i <= qp_mask_; ++i) {
+    Qp* qp = qps_[i].load(std::memory_order_relaxed);
+    if (qp != nullptr && &qp->context() == &context) {
+      qps_[i].store(nullptr, std::memory_order_release);
+    }
+  }
 }
 
 // ---- context ------------------------------------------------------------------------------------
@@ -254,7 +265,14 @@ std::optional<AsyncEvent> Context::get_async_event() {
     while (events_.empty() && device_->wait_events(device_->options().timeout)) {
     }
   }
-  return events_.pop([](const AsyncEvent& event) {
+  for (;;) {
+    auto event = take_async_event();
+    if (event || errno != EAGAIN || !wait_for_event(async_fd())) return event;
+  }
+}
+
+std::optional<AsyncEvent> Context::take_async_event() {
+  return events_.take([](const AsyncEvent& event) {
     if (event.cq != nullptr) event.cq->count_async_event();
     if (event.qp != nullptr) event.qp->count_async_event();
   });
@@ -271,7 +289,14 @@ Cq* CompChannel::get() {
     while (queue_.empty() && device.wait_events(device.options().timeout)) {
     }
   }
-  const auto cq = queue_.pop([](Cq* taken) { taken->count_completion_event(); });
+  for (;;) {
+    Cq* const cq = take();
+    if (cq != nullptr || errno != EAGAIN || !wait_for_event(fd())) return cq;
+  }
+}
+
+Cq* CompChannel::take() {
+  const auto cq = queue_.take([](Cq* taken) { taken->count_completion_event(); });
   if (!cq) return nullptr;
   (*cq)->take_event();  // it cannot be destroyed before the event is acknowledged
   return *cq;

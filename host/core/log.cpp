@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include <roci/log.hpp>
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -59,7 +60,8 @@ void log(LogLevel wanted, const char* format, ...) noexcept {
     size_t end = strlen(line);
     line[end++] = '\n';
     // A line that cannot be printed is lost; there is nobody to tell.
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, end);
+    // Not write(), which is a cancellation point: whoever logs may be noexcept.
+    [[maybe_unused]] const long written = syscall(SYS_write, STDERR_FILENO, line, end);
   }
   errno = saved;
 }

@@ -208,6 +208,7 @@ int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
   }
   if (sq_.head != before) ring_send();
   sq_lock_.unlock();
+  if (error != 0) [[unlikely]] tell_refused_send(error, *wr);
   return error;
 }
 
@@ -240,6 +241,10 @@ void Qp::set_sges(const ibv_sge* sges, size_t count) noexcept {
                     ? EINVAL
                     : emit_any(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
                                SgeData(sges, static_cast<unsigned>(count)));
+    if (wr_error_ != 0) [[unlikely]] {
+      const uint64_t length = count > max_sge ? 0 : SgeData(sges, static_cast<unsigned>(count)).length;
+      tell_refused(wr_error_, {o.valid, false, read, static_cast<long long>(count), length});
+    }
   }
   opened_.valid = false;
 }
@@ -252,12 +257,17 @@ void Qp::set_inline(const ibv_data_buf* pieces, size_t count) noexcept {
                     ? EINVAL
                     : emit_any(o.opcode, o.wr_id, o.flags | IBV_SEND_INLINE, o.imm_or_key, o.va,
                                o.rkey, data);
+    if (wr_error_ != 0) [[unlikely]] {
+      tell_refused(wr_error_, {o.valid, true, o.opcode == WrOpcode::READ, 0, data.length});
+    }
   }
   opened_.valid = false;
 }
 
 void Qp::refuse_operation(int error) noexcept {
-  if (wr_error_ == 0) wr_error_ = error;
+  if (wr_error_ != 0) return;
+  wr_error_ = error;
+  tell_refused(error, {});
 }
 
 int Qp::complete() noexcept {
@@ -266,6 +276,7 @@ int Qp::complete() noexcept {
   if (error != 0) [[unlikely]] {
     sq_.head = wr_head_;
     sq_.count = wr_count_;
+    if (!sq_.open.load(std::memory_order_relaxed)) tell_refused(error, {});  // as begin() saw
   } else if (sq_.head != wr_head_) {
     ring_send();
   }

@@ -41,19 +41,14 @@ constexpr Transition RC_TRANSITIONS[] = {
      IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
     {IBV_QPS_RTS, IBV_QPS_RTS, 0,
      IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
-    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
     {IBV_QPS_SQD, IBV_QPS_RTS, 0,
      IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
     {IBV_QPS_SQD, IBV_QPS_SQD, 0,
      IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-         IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_CUR_STATE |
-         IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
+         IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX |
+         IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
 };
-
-const char* name(ibv_qp_state state) {
-  static constexpr const char* NAMES[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
-  return static_cast<size_t>(state) < std::size(NAMES) ? NAMES[state] : "?";
-}
 
 std::string names(int mask) {
   static constexpr struct {
@@ -88,7 +83,10 @@ std::string names(int mask) {
     if (!(mask & entry.bit)) continue;
     text += text.empty() ? "IBV_QP_" : " IBV_QP_";
     text += entry.name;
+    mask &= ~entry.bit;
   }
+  // Bits that verbs do not have.
+  if (mask != 0) text += format("%s0x%x", text.empty() ? "" : " ", static_cast<unsigned>(mask));
   return text;
 }
 
@@ -103,14 +101,15 @@ void check_transition(ibv_qp_state from, ibv_qp_state to, int mask) {
     required = t.required;
     optional = t.optional;
   }
-  if (!exists) fail(EINVAL, "qp_state: no transition from %s to %s", name(from), name(to));
+  if (!exists) fail(EINVAL, "qp_state: no transition from %s to %s", state_name(from), state_name(to));
   if ((mask & required) != required) {
-    fail(EINVAL, "%s to %s: attr_mask lacks %s", name(from), name(to),
+    fail(EINVAL, "%s to %s: attr_mask lacks %s", state_name(from), state_name(to),
          names(required & ~mask).c_str());
   }
   const int extra = mask & ~(required | optional | IBV_QP_STATE);
   if (extra != 0) {
-    fail(EINVAL, "%s to %s: attr_mask may not have %s", name(from), name(to), names(extra).c_str());
+    fail(EINVAL, "%s to %s: attr_mask may not have %s", state_name(from), state_name(to),
+         names(extra).c_str());
   }
 }
 
@@ -121,6 +120,11 @@ void check_range(const char* field, unsigned value, unsigned low, unsigned high)
 constexpr uint32_t PSN_MASK = (1u << 24) - 1;
 
 }  // namespace
+
+const char* state_name(ibv_qp_state state) noexcept {
+  static constexpr const char* NAMES[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return static_cast<size_t>(state) < std::size(NAMES) ? NAMES[state] : "?";
+}
 
 // The path as the device wants it. RoCE has no LIDs: everything is in the GRH.
 hwif::AddressVector Qp::path_from(const ibv_ah_attr& attr) {
@@ -184,7 +188,7 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
   const ibv_qp_state to = mask & IBV_QP_STATE ? attr.qp_state : from;
   if (mask & IBV_QP_CUR_STATE && from != IBV_QPS_RTR && from != IBV_QPS_RTS &&
       from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
-    fail(EINVAL, "cur_qp_state %s: RTR, RTS, SQD or SQE", name(from));
+    fail(EINVAL, "cur_qp_state %s: RTR, RTS, SQD or SQE", state_name(from));
   }
   check_transition(from, to, mask);
   if (mask & IBV_QP_ALT_PATH) fail(EOPNOTSUPP, "attr_mask: IBV_QP_ALT_PATH: no path migration");

@@ -144,6 +144,7 @@ ibv_context* open_device(ibv_device* device, const std::string& socket,
 }
 
 int close_device(ibv_context* context) noexcept {
+  const NoCancellation whole;
   pthread_mutex_destroy(&context->mutex);
   delete &object(context);
   return 0;
@@ -278,12 +279,18 @@ int get_pkey_index(ibv_context* context, uint8_t port, __be16 pkey) noexcept {
 
 // ---- asynchronous events ------------------------------------------------------------------------
 
-int get_async_event(ibv_context* context, ibv_async_event* event) noexcept {
+// The wait can be cancelled: nothing around it may be in the way of unwinding.
+int get_async_event(ibv_context* context, ibv_async_event* event) {
+  pthread_testcancel();
   std::optional<AsyncEvent> got;
-  if (boundary("ibv_get_async_event", [&] { got = object(context).context_.get_async_event(); })) {
-    return -1;
+  for (;;) {
+    if (boundary("ibv_get_async_event",
+                 [&] { got = object(context).context_.take_async_event(); }) != 0) {
+      return -1;
+    }
+    if (got) break;
+    if (errno != EAGAIN || !wait_for_event(context->async_fd)) return -1;
   }
-  if (!got) return -1;
   if (got->cq != nullptr) {
     event->element.cq = static_cast<ibv_cq*>(got->cq->owner());
   } else if (got->qp != nullptr) {

@@ -22,7 +22,11 @@ void publish(CqObject& cq) {
 void set_functions(ibv_cq_ex& cq) {
   using C = hwif::Cqe;
   cq.start_poll = [](ibv_cq_ex* c, ibv_poll_cq_attr* attr) {
-    if (attr->comp_mask != 0) return EINVAL;
+    if (attr->comp_mask != 0) [[unlikely]] {
+      log(LogLevel::WARN, "ibv_start_poll: comp_mask 0x%x: no bit is known: set it to 0",
+          attr->comp_mask);
+      return EINVAL;
+    }
     const int error = object(c).cq.start_poll();
     if (error == 0) publish(object(c));
     return error;
@@ -170,10 +174,15 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
   return 0;
 }
 
-int get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) noexcept {
+// The wait can be cancelled: nothing around it may be in the way of unwinding.
+int get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  pthread_testcancel();
   Cq* got = nullptr;
-  if (boundary("ibv_get_cq_event", [&] { got = object(channel).channel.get(); }) != 0) return -1;
-  if (got == nullptr) return -1;
+  for (;;) {
+    if (boundary("ibv_get_cq_event", [&] { got = object(channel).channel.take(); }) != 0) return -1;
+    if (got != nullptr) break;
+    if (errno != EAGAIN || !wait_for_event(channel->fd)) return -1;
+  }
   *cq = static_cast<ibv_cq*>(got->owner());
   *cq_context = (*cq)->cq_context;
   return 0;

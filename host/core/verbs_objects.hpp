@@ -3,6 +3,7 @@
 // What stands behind the pointers that programs hold, and the boundary where exceptions end.
 #pragma once
 
+#include <roci/cancellation.hpp>
 #include <roci/cq.hpp>
 #include <roci/device.hpp>
 #include <roci/error.hpp>
@@ -24,6 +25,7 @@ namespace roci::verbs {
 /// Runs a control call. @return 0 or the errno of what it threw; errno is set and a line logged then
 template <class Call>
 int boundary(const char* name, Call call) noexcept {
+  const NoCancellation whole;
   int code = EIO;
   try {
     call();

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -268,7 +269,9 @@ void SimulatorTransport::ring(unsigned page, uint64_t doorbell) noexcept {
 }
 
 void SimulatorTransport::send_write(const vfio_user::RegionWrite64& message) noexcept {
-  while (::send(socket_.get(), &message, sizeof message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  // Not send(), which is a cancellation point: the data path is none, and noexcept.
+  while (syscall(SYS_sendto, socket_.get(), &message, sizeof message, MSG_NOSIGNAL, nullptr, 0) < 0 &&
+         errno == EINTR) {
   }
 }
 
@@ -443,7 +446,8 @@ void SimulatorTransport::idle() noexcept {
   if (empty_polls_.fetch_add(1, std::memory_order_relaxed) % (yields + 1) != yields) {
     sched_yield();
   } else {
-    nanosleep(&nap, nullptr);
+    // Not nanosleep(), which is a cancellation point.
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, nullptr);
   }
 }
 

@@ -213,13 +213,14 @@ TEST_CASE("event descriptor: O_NONBLOCK") {
   REQUIRE(fcntl(queue.fd(), F_SETFL, fcntl(queue.fd(), F_GETFL) | O_NONBLOCK) == 0);
   const auto none = [](int) {};
   errno = 0;
-  CHECK_FALSE(queue.pop(none));
+  CHECK_FALSE(queue.take(none));
   CHECK(errno == EAGAIN);
+  CHECK_FALSE(wait_for_event(queue.fd()));
   for (int i = 0; i < 5; ++i) queue.push(i);
   CHECK(queue.remove_if([](int i) { return i % 2 == 0; }) == 3);
-  CHECK(*queue.pop(none) == 1);
-  CHECK(*queue.pop(none) == 3);
-  CHECK_FALSE(queue.pop(none));
+  CHECK(*queue.take(none) == 1);
+  CHECK(*queue.take(none) == 3);
+  CHECK_FALSE(queue.take(none));
 }
 
 TEST_CASE("overflow is an error of the queue, never silent") {

@@ -86,15 +86,15 @@ TEST_CASE("the table of transitions: required and optional attributes") {
       {IBV_QPS_RTS, IBV_QPS_ERR, 0, 0},
       {IBV_QPS_RTS, IBV_QPS_RTS, 0,
        IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH},
-      {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY},
+      {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
       {IBV_QPS_SQD, IBV_QPS_RESET, 0, 0},
       {IBV_QPS_SQD, IBV_QPS_ERR, 0, 0},
       {IBV_QPS_SQD, IBV_QPS_RTS, 0,
        IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH},
       {IBV_QPS_SQD, IBV_QPS_SQD, 0,
        IBV_QP_PORT | IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-           IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_CUR_STATE |
-           IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH},
+           IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX |
+           IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH},
       {IBV_QPS_ERR, IBV_QPS_RESET, 0, 0},
       {IBV_QPS_ERR, IBV_QPS_ERR, 0, 0},
   };
@@ -181,6 +181,7 @@ TEST_CASE("values out of range are named") {
       {IBV_QPS_RTR, TO_RTS | IBV_QP_ALT_PATH, EOPNOTSUPP, "ALT_PATH", [](ibv_qp_attr&) {}},
       {IBV_QPS_RTR, TO_RTS | IBV_QP_CAP, EOPNOTSUPP, "CAP", [](ibv_qp_attr&) {}},
       {IBV_QPS_RTR, TO_RTS | IBV_QP_RATE_LIMIT, EOPNOTSUPP, "RATE_LIMIT", [](ibv_qp_attr&) {}},
+      {IBV_QPS_RTR, TO_RTS | 1 << 30, EINVAL, "0x40000000", [](ibv_qp_attr&) {}},
       {IBV_QPS_RTR, TO_RTS | IBV_QP_CUR_STATE, EINVAL, "cur_qp_state",
        [](ibv_qp_attr& a) { a.cur_qp_state = IBV_QPS_INIT; }},
       // The device has the last word about the present state.
@@ -300,6 +301,116 @@ TEST_CASE("READ without initiator depth is refused, until there is some") {
   one.qp.modify(attr, IBV_QP_STATE | IBV_QP_MAX_QP_RD_ATOMIC);
   CHECK(post(one.qp, read) == 0);
   CHECK(by_extended_call() == 0);
+}
+
+TEST_CASE("a refused request is one line that names field, value, limit and cure") {
+  // Posts once; extended: by the work request API.
+  struct Case {
+    const char* what;
+    ibv_qp_state state;
+    int error;
+    std::vector<const char*> says;
+    int (*post)(One&);
+  };
+  static ibv_sge sges[16] = {};
+  static const auto sent = [](One& one, ibv_wr_opcode opcode, int count, uint32_t length,
+                              unsigned flags = 0) {
+    for (ibv_sge& sge : sges) sge = {0x1000, length, 1};
+    ibv_send_wr wr = send_wr(opcode, sges, count, 7, flags);
+    return test::post(one.qp, wr);
+  };
+  static const auto by_extended_call = [](One& one, hwif::WrOpcode opcode, size_t count,
+                                          uint32_t length) {
+    for (ibv_sge& sge : sges) sge = {0x1000, length, 1};
+    one.qp.begin();
+    one.qp.open_operation(opcode, 3, IBV_SEND_SIGNALED, 0, 0, 0);
+    one.qp.set_sges(sges, count);
+    return one.qp.complete();
+  };
+  const Case cases[] = {
+      {"state", IBV_QPS_INIT, EINVAL, {"state INIT", "ibv_modify_qp to RTS"},
+       [](One& one) { return sent(one, IBV_WR_SEND, 1, 8); }},
+      {"state, extended", IBV_QPS_INIT, EINVAL, {"state INIT", "ibv_modify_qp to RTS"},
+       [](One& one) { return by_extended_call(one, hwif::WrOpcode::SEND, 1, 8); }},
+      {"state of a receive", IBV_QPS_RESET, EINVAL, {"state RESET", "ibv_modify_qp to INIT"},
+       [](One& one) { return post_recv(one.qp, sges, 1, 7); }},
+      {"num_sge", IBV_QPS_RTS, EINVAL, {"num_sge 3", "at most 2", "max_send_sge"},
+       [](One& one) { return sent(one, IBV_WR_SEND, 3, 8); }},
+      {"num_sge, extended", IBV_QPS_RTS, EINVAL, {"num_sge 3", "at most 2", "max_send_sge"},
+       [](One& one) { return by_extended_call(one, hwif::WrOpcode::SEND, 3, 8); }},
+      {"num_sge below 0", IBV_QPS_RTS, EINVAL, {"num_sge -1", "at most 2"},
+       [](One& one) { return sent(one, IBV_WR_SEND, -1, 8); }},
+      {"num_sge of a receive", IBV_QPS_RTS, EINVAL, {"num_sge 9", "at most", "max_recv_sge"},
+       [](One& one) { return post_recv(one.qp, sges, 9, 7); }},
+      {"inline", IBV_QPS_RTS, EINVAL, {"IBV_SEND_INLINE", "8000 bytes", "max_inline_data"},
+       [](One& one) { return sent(one, IBV_WR_SEND, 2, 4000, IBV_SEND_INLINE); }},
+      {"inline READ", IBV_QPS_RTS, EINVAL, {"IBV_SEND_INLINE", "RDMA_READ"},
+       [](One& one) { return sent(one, IBV_WR_RDMA_READ, 1, 8, IBV_SEND_INLINE); }},
+      {"inline, extended", IBV_QPS_RTS, EINVAL, {"IBV_SEND_INLINE", "8000 bytes", "max_inline_data"},
+       [](One& one) {
+         static char bytes[8000];
+         const ibv_data_buf piece{bytes, sizeof bytes};
+         one.qp.begin();
+         one.qp.open_operation(hwif::WrOpcode::SEND, 3, 0, 0, 0, 0);
+         one.qp.set_inline(&piece, 1);
+         return one.qp.complete();
+       }},
+      {"length", IBV_QPS_RTS, EINVAL, {"length 4294967294", "at most 2147483648", "max_msg_sz"},
+       [](One& one) { return sent(one, IBV_WR_RDMA_WRITE, 2, 0x7fffffff); }},
+      {"opcode", IBV_QPS_RTS, EOPNOTSUPP, {"opcode 6", "RDMA_READ"},
+       [](One& one) { return sent(one, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8); }},
+      {"operation, extended", IBV_QPS_RTS, EOPNOTSUPP, {"ibv_wr_"},
+       [](One& one) {
+         one.qp.begin();
+         one.qp.refuse_operation(EOPNOTSUPP);
+         return one.qp.complete();
+       }},
+      {"data without operation", IBV_QPS_RTS, EINVAL, {"ibv_wr_set_", "before"},
+       [](One& one) {
+         one.qp.begin();
+         one.qp.set_sges(sges, 1);
+         return one.qp.complete();
+       }},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    One one;
+    one.go(c.state);
+    const std::string said = stderr_of([&] {
+      for (int again = 0; again < 3; ++again) CHECK(c.post(one) == c.error);
+    });
+    CAPTURE(said);
+    CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    CHECK(said.find(format("QP 0x%x", one.qp.number())) != std::string::npos);
+    for (const char* text : c.says) CHECK(said.find(text) != std::string::npos);
+  }
+}
+
+TEST_CASE("a READ without initiator depth is told; a full queue is not: programs post until it is") {
+  One one;
+  ibv_qp_attr attr = one.attr(IBV_QPS_INIT);
+  one.qp.modify(attr, TO_INIT);
+  one.qp.modify(one.attr(IBV_QPS_RTR), TO_RTR);
+  attr = one.attr(IBV_QPS_RTS);
+  attr.max_rd_atomic = 0;
+  one.qp.modify(attr, TO_RTS);
+  one.nic.freeze(true);
+  const std::string full = stderr_of([&] {
+    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, nullptr, 0, 1);
+    int error = 0;
+    while (error == 0) error = post(one.qp, wr);
+    CHECK(error == ENOMEM);
+    do error = post_recv(one.qp, nullptr, 0, 2);
+    while (error == 0);
+    CHECK(error == ENOMEM);
+  });
+  CHECK(full == "");
+  const std::string said = stderr_of([&] {
+    ibv_send_wr read = send_wr(IBV_WR_RDMA_READ, nullptr, 0, 1);
+    CHECK(post(one.qp, read) == EINVAL);
+  });
+  CHECK(said.find("max_rd_atomic") != std::string::npos);
+  one.nic.freeze(false);
 }
 
 TEST_CASE("operations that this version does not have") {

@@ -214,8 +214,10 @@ class Context {
   Device& device() noexcept { return *device_; }
   /// Descriptor for poll() of asynchronous events.
   int async_fd() const noexcept { return events_.fd(); }
-  /// The next asynchronous event; waits like EventFdQueue::pop(). Counts as delivered to its object.
+  /// The next asynchronous event; waits like wait_for_event(). Counts as delivered to its object.
   std::optional<AsyncEvent> get_async_event();
+  /// As that, but never waits.
+  std::optional<AsyncEvent> take_async_event();
   /// Adds an event.
   void push_event(const AsyncEvent& event) { events_.push(event); }
   /// Removes the events of an object that nobody has got yet.

@@ -3,10 +3,13 @@
 // Events for programs: queues in memory with a file descriptor that poll() and select() know.
 #pragma once
 
+#include <roci/cancellation.hpp>
 #include <roci/error.hpp>
 
 #include <roci_hwif.hpp>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -24,8 +27,20 @@ class Context;
 class Cq;
 class Qp;
 
+/// Waits until the descriptor of a queue is readable, unless it has O_NONBLOCK. A cancellation point.
+/// @return false with errno EAGAIN (it would wait) or EINTR
+inline bool wait_for_event(int fd) {
+  pthread_testcancel();
+  if ((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0) {
+    errno = EAGAIN;
+    return false;
+  }
+  pollfd ready{fd, POLLIN, 0};
+  return poll(&ready, 1, -1) == 1;
+}
+
 /// Queue whose descriptor is readable while something is in it. Any number of threads at both ends.
-/// The program may set O_NONBLOCK on the descriptor and poll it; only pop() reads it.
+/// The program may set O_NONBLOCK on the descriptor and poll it; only take() reads it.
 template <class T>
 class EventFdQueue {
  public:
@@ -46,19 +61,29 @@ class EventFdQueue {
       const std::lock_guard lock(mutex_);
       queue_.push_back(element);
     }
+    const NoCancellation whole;
     const uint64_t one = 1;
     // Full only after 2^64 - 1 of them.
     [[maybe_unused]] const ssize_t size = write(fd_, &one, sizeof one);
   }
 
-  /// Takes the first element. Waits for one, unless the descriptor has O_NONBLOCK.
+  /// Takes the first element; never waits, whatever the descriptor's flags.
   /// @param taken  called with the element before anybody can see that it left the queue
-  /// @return nothing if interrupted or if it would wait; errno says which (EINTR, EAGAIN)
+  /// @return nothing if there is none; errno is EAGAIN then
   template <class Taken>
-  std::optional<T> pop(Taken taken) {
+  std::optional<T> take(Taken taken) {
+    const NoCancellation whole;
     for (;;) {
+      // The descriptor may be a blocking one, and others may read it.
       uint64_t count = 0;
-      if (read(fd_, &count, sizeof count) != sizeof count) return std::nullopt;
+      const iovec part{&count, sizeof count};
+      ssize_t size = preadv2(fd_, &part, 1, -1, RWF_NOWAIT);
+      if (size < 0 && errno == EOPNOTSUPP) {  // a kernel that reads them in the old way only
+        pollfd ready{fd_, POLLIN, 0};
+        errno = EAGAIN;
+        if (poll(&ready, 1, 0) == 1) size = read(fd_, &count, sizeof count);
+      }
+      if (size != sizeof count) return std::nullopt;
       const std::lock_guard lock(mutex_);
       if (queue_.empty()) continue;  // it was removed after the descriptor was counted up
       T element = queue_.front();
@@ -89,7 +114,7 @@ class EventFdQueue {
       removed = std::erase_if(queue_, predicate);
     }
     // Count the descriptor down without waiting. A count that somebody else takes meanwhile does no
-    // harm: pop() goes on if it finds nothing.
+    // harm: take() goes on if it finds nothing.
     for (size_t i = 0; i < removed; ++i) {
       uint64_t count = 0;
       const iovec part{&count, sizeof count};
@@ -120,8 +145,10 @@ class CompChannel {
   /// Descriptor for poll().
   int fd() const noexcept { return queue_.fd(); }
 
-  /// The next CQ with an event. Waits like EventFdQueue::pop(); counts as delivered.
+  /// The next CQ with an event. Waits like wait_for_event(); counts as delivered.
   Cq* get();
+  /// As get(), but never waits.
+  Cq* take();
 
   /// Adds an event of a CQ.
   void push(Cq& cq) { queue_.push(&cq); }

@@ -152,6 +152,20 @@ class Qp {
   int emit_any(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
                uint64_t va, uint32_t rkey, const Data& data) noexcept;
   void ring_send() noexcept;
+  // A send request that was refused, as far as the reason needs it.
+  struct Refused {
+    bool operation = false;  // it was one that the work request API has
+    bool in_line = false;
+    bool read = false;
+    long long sges = 0;
+    uint64_t length = 0;
+  };
+  // One line of the log with field, value, limit and cure: post_refused.cpp.
+  [[gnu::noinline, gnu::cold]] void tell_refused_send(int error, const ibv_send_wr& wr) noexcept;
+  [[gnu::noinline, gnu::cold]] void tell_refused_recv(int error, int sges) noexcept;
+  [[gnu::noinline, gnu::cold]] void tell_refused(int error, const Refused& request) noexcept;
+  void say_refused(const char* queue, int error, const char* format, ...) noexcept
+      __attribute__((format(printf, 4, 5)));
   void finish_opened() noexcept;
   // For polling: the completion's wr_id; frees what it completes.
   uint64_t complete_send(uint32_t index) noexcept {
@@ -194,8 +208,13 @@ class Qp {
   std::atomic<uint32_t> async_events_{0};
   // The log had a warning of a failed completion since RESET; two CQs may see it at once.
   std::atomic<bool> failure_told_{false};
+  // Likewise of a request that was refused.
+  std::atomic<bool> refusal_told_{false};
   void* owner_ = nullptr;
   bool alive_ = false;
 };
+
+/// A state as in logs: "RTS".
+const char* state_name(ibv_qp_state state) noexcept;
 
 }  // namespace roci

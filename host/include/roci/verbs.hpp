@@ -45,7 +45,7 @@ ssize_t query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max
 int query_gid_type(ibv_context* context, uint8_t port, unsigned index, unsigned* type) noexcept;
 int query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) noexcept;
 int get_pkey_index(ibv_context* context, uint8_t port, __be16 pkey) noexcept;
-int get_async_event(ibv_context* context, ibv_async_event* event) noexcept;
+int get_async_event(ibv_context* context, ibv_async_event* event);
 void ack_async_event(ibv_async_event* event) noexcept;
 
 ibv_pd* alloc_pd(ibv_context* context) noexcept;
@@ -63,7 +63,7 @@ int resize_cq(ibv_cq* cq, int entries) noexcept;
 int destroy_cq(ibv_cq* cq) noexcept;
 int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) noexcept;
 int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept;
-int get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) noexcept;
+int get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context);
 void ack_cq_events(ibv_cq* cq, unsigned count) noexcept;
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept;

@@ -477,7 +477,8 @@ FakeNic::Answer FakeNic::modify_qp(unsigned function, uint32_t qpn,
   const auto invalid = [](AdminField field) {
     return Answer::refused(AdminStatus::INVALID, field);
   };
-  if (mask.get<M::cur_state>() && a.get<A::cur_state>() != from) {
+  // The device does not take it with transitions to SQD.
+  if (mask.get<M::cur_state>() && (a.get<A::cur_state>() != from || to == QpState::SQD)) {
     return invalid(AdminField::CUR_STATE);
   }
   // wire.md §2.15

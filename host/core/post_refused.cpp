@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// Why a posted request was refused: errno alone helps nobody. The checks are those of post_send.cpp and
+// post_recv.cpp, made once more away from the data path; a full queue is no mistake, since programs
+// post until it is.
+#include <roci/log.hpp>
+#include <roci/qp.hpp>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+
+namespace roci {
+namespace {
+
+constexpr const char* SEND_FULL =
+    "it is full with %u requests (cap.max_send_wr): poll completions; unsignaled requests end with the "
+    "next signaled one";
+
+}  // namespace
+
+// Aloud once in each life of the queue pair.
+void Qp::say_refused(const char* queue, int error, const char* format, ...) noexcept {
+  const bool quiet = error == ENOMEM || refusal_told_.exchange(true);
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  const int size = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (size < 0) return;
+  log(quiet ? LogLevel::INFO : LogLevel::WARN, "%s queue of QP 0x%x refuses a request: %s", queue,
+      number_, text);
+}
+
+void Qp::tell_refused_send(int error, const ibv_send_wr& wr) noexcept {
+  if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
+  const bool read = wr.opcode == IBV_WR_RDMA_READ;
+  if (error == EOPNOTSUPP) {
+    return say_refused("send", error,
+                       "opcode %d: it has SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM and "
+                       "RDMA_READ", static_cast<int>(wr.opcode));
+  }
+  Refused request{true, (wr.send_flags & IBV_SEND_INLINE) != 0, read, wr.num_sge, 0};
+  if (wr.num_sge >= 0 && static_cast<unsigned>(wr.num_sge) <= sq_.max_sge) {
+    for (int i = 0; i < wr.num_sge; ++i) request.length += wr.sg_list[i].length;
+  }
+  tell_refused(error, request);
+}
+
+void Qp::tell_refused(int error, const Refused& request) noexcept {
+  if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
+  const unsigned max_sge = request.read ? sq_.max_sge_read : sq_.max_sge;
+  if (!sq_.open.load(std::memory_order_relaxed)) {
+    say_refused("send", error, "state %s: ibv_modify_qp to RTS comes first", state_name(state_));
+  } else if (error == EOPNOTSUPP) {
+    say_refused("send", error, "this ibv_wr_ operation is not there: see send_ops_flags");
+  } else if (error == ENOMEM) {
+    say_refused("send", error, SEND_FULL, sq_.max_wr);
+  } else if (!request.operation) {
+    say_refused("send", error, "ibv_wr_set_* without an operation before it");
+  } else if (request.read && request.in_line) {
+    say_refused("send", error, "send_flags IBV_SEND_INLINE: RDMA_READ takes no data along");
+  } else if (request.read && !sq_.reads.load(std::memory_order_relaxed)) {
+    say_refused("send", error, "opcode RDMA_READ: max_rd_atomic is 0: set it with ibv_modify_qp to RTS");
+  } else if (request.sges < 0 || request.sges > max_sge) {
+    say_refused("send", error, "num_sge %lld: at most %u (%s)", request.sges, max_sge,
+                request.read ? "the device's max_sge_rd and cap.max_send_sge"
+                             : "cap.max_send_sge: ask for more at creation");
+  } else if (request.in_line && request.length > sq_.max_inline) {
+    say_refused("send", error,
+                "send_flags IBV_SEND_INLINE with %llu bytes: at most %u (cap.max_inline_data: ask for "
+                "more at creation, or register the data)",
+                static_cast<unsigned long long>(request.length), sq_.max_inline);
+  } else {
+    say_refused("send", error, "length %llu: at most %u (max_msg_sz): make several messages of it",
+                static_cast<unsigned long long>(request.length), hwif::MAX_MESSAGE_BYTES);
+  }
+}
+
+void Qp::tell_refused_recv(int error, int sges) noexcept {
+  if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
+  if (!rq_.open.load(std::memory_order_relaxed)) {
+    say_refused("receive", error, "state %s: ibv_modify_qp to INIT comes first", state_name(state_));
+  } else if (error == ENOMEM) {
+    say_refused("receive", error, "it is full with %u requests (cap.max_recv_wr): poll completions",
+                rq_.mask + 1);
+  } else {
+    say_refused("receive", error, "num_sge %d: at most %u (cap.max_recv_sge: ask for more at creation)",
+                sges, rq_.max_sge);
+  }
+}
+
+}  // namespace roci
