@@ -211,6 +211,12 @@ void write_init(Change& c) {
   image.send();
 }
 
+// The whole row, word 0 last: until then no frame is judged by it (packet_rx_dispatch).
+[[gnu::always_inline]] inline void write_rx(Image& image, unsigned index, const hwif::CtxQpRx& rx) {
+  image.row(CtxColumn::QP_RX, index, rx, 1, 3);
+  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
+}
+
 // INIT → INIT.
 void write_pkey_and_rights(Change& c) {
   using R = hwif::CtxQpRq;
@@ -288,7 +294,7 @@ bool write_rtr(Change& c) {
   path.set<P::dest_qpn>(c.a.get<A::dest_qpn>());
   if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
   image.row(CtxColumn::QP_PATH, index, path);
-  image.row(CtxColumn::QP_RX, index, rx);
+  write_rx(image, index, rx);
   image.send();
   return true;
 }
@@ -400,7 +406,7 @@ bool write_drained(Change& c) {
     if ((c.mask & PATH) != 0) set_path(path, rx, part<A::path>(c.a));
     if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
     image.row(CtxColumn::QP_PATH, c.index, path);
-    image.row(CtxColumn::QP_RX, c.index, rx);
+    write_rx(image, c.index, rx);
   }
   if ((c.mask & (RETRY | RNR)) != 0) {
     Y retry = old_retry;

@@ -11,6 +11,8 @@
 // Stamps the colour (rule 8) when it takes a frame, before it reads QP state, and holds it until the
 // frame's token with `packet_end` has come out of the commit FIFO (`end_i`).
 //
+// The row of a live QP (SQD) is changed words 1 to 3 first, word 0 last: from the first to the last no
+// frame is taken, so that each meets the old row or the new one.
 // Does not: PSN or any other sequence check; Q_Keys and multicast members (with UD).
 // One frame per cycle; narrow reads a row word by word, one frame in 4 cycles.
 // Neighbours: packet_rx_buffer → here → responder_check, requester_read_data, packet_rx_commit.
@@ -56,7 +58,10 @@ module packet_rx_dispatch #(
 
   // -------------------------------------------------------------------- stage 0: the rows are read
   logic stage0_take, stage1_free;
-  logic ctx_selected, ctx_read, ctx_read_q;
+  logic is_rx, ctx_selected, ctx_read, ctx_read_q;
+  logic row_open_q;                    // words of a row were written, word 0 not yet
+  logic valid_q;                       // stage 1 has a frame
+  roci_pkg::rx_headers_t headers_q;
   roci_pkg::qp_t index;
   logic [ROW_WORDS*64-1:0] row_bits;
   logic [63:0] row_word;
@@ -66,15 +71,16 @@ module packet_rx_dispatch #(
   logic [2:0] state_bits;
 
   assign ready_o = rows_ready && states_ready;
-  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q && ready_o
-                        && ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RX;
-  // a read waits for a cycle in which stage 1 moves on, and takes the place of a frame in it
-  assign ctx_read = ctx_selected && !ctx_i.write && stage1_free;
+  // Not while a row is on its way. A read of the context bus does not wait for the frames before it: it
+  // takes the row away from stage 1, whose frame stays until its row is read again.
+  assign is_rx = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RX;
+  assign ctx_selected = ctx_i.valid && !ctx_o.done && !ctx_read_q && ready_o && is_rx
+                        && (!valid_q || row_valid);
+  assign ctx_read = ctx_selected && !ctx_i.write;
   assign index = roci_pkg::qp_t'(headers_i.dest_qpn);
-  assign headers_ready_o = ready_o && stage1_free && !(ctx_selected && !ctx_i.write);
+  assign headers_ready_o = ready_o && stage1_free && !ctx_selected && !ctx_read_q && !row_open_q;
   assign stage0_take = headers_valid_i && headers_ready_o;
 
-  // written while the QP is in RESET: whatever a frame sees of that, it is dropped
   common_row_ram #(
     .WORDS(ROW_WORDS), .DEPTH(QPS), .SERIAL(!roci_config_pkg::IS_WIDE), .CLEARED(1'b1)
   ) u_rows (
@@ -82,7 +88,9 @@ module packet_rx_dispatch #(
     .write_i(ctx_selected && ctx_i.write), .word_read_i(ctx_read),
     .index_i(roci_pkg::qp_t'(ctx_i.index)), .word_i(ctx_i.word), .wdata_i(ctx_i.wdata),
     .word_o(row_word),
-    .row_read_i(stage0_take), .row_index_i(index), .row_valid_o(row_valid), .row_o(row_bits)
+    .row_read_i(stage0_take || (ctx_read_q && valid_q)),
+    .row_index_i(ctx_read_q ? roci_pkg::qp_t'(headers_q.dest_qpn) : index),
+    .row_valid_o(row_valid), .row_o(row_bits)
   );
   // replica of context_qp_state
   common_ram_cleared #(.WIDTH(3), .DEPTH(QPS)) u_states (
@@ -93,8 +101,6 @@ module packet_rx_dispatch #(
   assign row = roci_hwif_pkg::ctx_qp_rx_t'(row_bits);
 
   // -------------------------------------------------------------------------- stage 1: the verdict
-  logic valid_q;
-  roci_pkg::rx_headers_t headers_q;
   roci_pkg::colour_t colour_q;
 
   roci_pkg::qp_state_e qp_state;
@@ -198,6 +204,7 @@ module packet_rx_dispatch #(
       response_valid_o <= 1'b0;
       count_o <= '0;
       ctx_read_q <= 1'b0;
+      row_open_q <= 1'b0;
       ctx_o <= '0;
     end else begin
       if (stage1_free) begin
@@ -215,6 +222,9 @@ module packet_rx_dispatch #(
       count_o <= stage1_done ? drop : '0;
 
       ctx_read_q <= ctx_read;
+      if (ctx_selected && ctx_i.write) row_open_q <= ctx_i.word != '0;
+      // a list that was broken off (firmware started anew) holds nothing up: the next access is elsewhere
+      if (ctx_i.valid && !is_rx) row_open_q <= 1'b0;
       ctx_o.done <= (ctx_selected && ctx_i.write) || ctx_read_q;
       ctx_o.rdata <= ctx_read_q ? row_word : '0;
     end

@@ -213,6 +213,12 @@ Shape shape(CtxColumn column) {
 void FakeHardware::write(CtxColumn column, unsigned index, unsigned word, std::uint64_t data) {
   ++context_writes;
   log.push_back({column, index});
+  // packet_rx_dispatch takes no frame from the first of words 1 to 3 on until word 0
+  if (column == CtxColumn::QP_RX) {
+    rx_open = word != 0;
+  } else {
+    REQUIRE_FALSE(rx_open);
+  }
   const auto key = std::tuple(unsigned(column), index, word);
   switch (column) {
     case CtxColumn::QP_STATE:

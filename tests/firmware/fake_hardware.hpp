@@ -93,6 +93,7 @@ class FakeHardware {
 
   /// Writes to contexts so far.
   std::uint64_t context_writes = 0;
+  bool rx_open = false;      ///< words of a row of QP_RX were written, its word 0 not yet
   /// Context writes to columns of an object that is not revoked are remembered here: {column, index}.
   std::vector<std::pair<hwif::CtxColumn, unsigned>> log;
 

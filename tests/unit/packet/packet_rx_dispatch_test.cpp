@@ -47,6 +47,7 @@ struct Bench {
   Sink<pkg::rx_order_t> order;
   pkg::port_t port{};
   std::map<unsigned, Qp> qps;
+  std::map<unsigned, Row> rows;
   std::array<unsigned, kReasons> counted{};
 
   explicit Bench(Random& r)
@@ -111,13 +112,17 @@ struct Bench {
     row.set<Row::peer_gid_high>(std::uint64_t{qp.peer[3]} << 32 | qp.peer[2]);
     row.set<Row::vlan_valid>(qp.vlan_valid);
     row.set<Row::vlan_id>(static_cast<std::uint16_t>(qp.vlan_id));
+    write(index, row);
     const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(row);
-    for (unsigned w = 0; w < 4; ++w) {
-      access(true, index, w, words[w]);
-      REQUIRE(access(false, index, w, 0) == words[w]);
-    }
+    for (unsigned w = 0; w < 4; ++w) REQUIRE(access(false, index, w, 0) == words[w]);
     set_state(index, qp.state);
     qps[index] = qp;
+    rows[index] = row;
+  }
+  /// As the firmware: word 0 last.
+  void write(unsigned index, const Row& row) {
+    const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(row);
+    for (const unsigned w : {1u, 2u, 3u, 0u}) access(true, index, w, words[w]);
   }
 
   void count() {
@@ -280,4 +285,99 @@ TEST_CASE("one frame per cycle (narrow: four cycles), and the fence holds each u
   bench.dut->end_valid_i = 0;
   bench.dut.tick();
   REQUIRE(bench.dut->fence_busy_o == 0);
+}
+
+TEST_CASE("the firmware's view of a row, and its change, do not wait for the frames") {
+  Random random;
+  Bench bench(random);
+  const unsigned index = bench.qps.begin()->first;
+  bench.qps[index].state = 3;
+  bench.set_state(index, 3);
+  bench.request.collect();
+  bench.response.collect();
+  bench.order.collect();
+  bench.qps[index].pkey = 0xffff;
+  bench.rows[index].set<Row::pkey>(0xffff);
+  bench.write(index, bench.rows[index]);
+  const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(bench.rows[index]);
+  for (unsigned n = 0; n < 20; ++n) bench.headers.push(make(bench, index, 0));
+  for (const bool stalled : {true, false}) {
+    bench.order.stall(Stall(stalled ? 1.0 : 0.0));
+    for (unsigned n = 0; n < 12; ++n) {
+      const auto start = bench.dut.cycle();
+      REQUIRE(bench.access(false, index, n % 4, 0) == words[n % 4]);
+      REQUIRE(bench.dut.cycle() - start <= 10);
+      bench.dut.tick(random.below(8));
+    }
+    const auto start = bench.dut.cycle();
+    bench.write(index, bench.rows[index]);
+    REQUIRE(bench.dut.cycle() - start <= 40);
+  }
+  bench.dut.run_until([&] { return bench.order.received().size() == 20; }, "order");
+  bench.dut.tick(5);
+  // and the frames met their own row
+  REQUIRE(bench.request.received().size() + bench.response.received().size() == 20);
+}
+
+TEST_CASE("a row that is changed in traffic: each frame meets the old one or the new one") {
+  Random random;
+  for (std::size_t round = 0; round < scaled(60); ++round) {
+    Bench bench(random);
+    const unsigned index = bench.qps.begin()->first;
+    Qp& qp = bench.qps[index];
+    qp.state = 4;                                  // SQD
+    bench.set_state(index, 4);
+    qp.pkey = 0xffff;
+    Row row = bench.rows[index];
+    row.set<Row::pkey>(qp.pkey);
+    bench.write(index, row);
+    bench.request.collect();
+    bench.response.collect();
+    bench.order.collect();
+    bench.request.stall(Stall::any(random));
+    bench.response.stall(Stall::any(random));
+    bench.order.stall(Stall::any(random));
+    // every part of the path another one
+    const Qp old = qp;
+    do {
+      qp.sgid_index = static_cast<unsigned>(random.below(kGids));
+    } while (qp.sgid_index == old.sgid_index);
+    for (auto& word : qp.peer) word = ~word;
+    qp.vlan_valid = true;
+    qp.vlan_id = old.vlan_id % 4095 + 1;
+    row.set<Row::sgid_index>(static_cast<std::uint8_t>(qp.sgid_index));
+    row.set<Row::peer_gid_low>(std::uint64_t{qp.peer[1]} << 32 | qp.peer[0]);
+    row.set<Row::peer_gid_high>(std::uint64_t{qp.peer[3]} << 32 | qp.peer[2]);
+    row.set<Row::vlan_valid>(1);
+    row.set<Row::vlan_id>(static_cast<std::uint16_t>(qp.vlan_id));
+    // frames for the old path, for the new one, and for mixtures, which nobody may ever accept
+    enum Kind { kOld, kNew, kMixed };
+    std::vector<Kind> kinds;
+    for (unsigned n = 0; n < 60; ++n) {
+      const Kind kind = static_cast<Kind>(random.below(3));
+      kinds.push_back(kind);
+      auto h = make(bench, index, 0);
+      const auto mask = kind == kOld ? 0u : kind == kNew ? 15u
+                                          : static_cast<unsigned>(random.between(1, 14));
+      const auto pick = [&](unsigned bit) { return (mask >> bit & 1) != 0; };
+      for (unsigned k = 0; k < 4; ++k) h.sgid[k] = (pick(k / 2) ? qp : old).peer[k];
+      const Qp& vlan = pick(2) ? qp : old;
+      h.vlan_valid = vlan.vlan_valid;
+      h.tci = static_cast<std::uint16_t>(vlan.vlan_valid ? vlan.vlan_id : 0);
+      h.dgid = bench.port.gid[(pick(3) ? qp : old).sgid_index];
+      bench.headers.push(h);
+    }
+    bench.dut.tick(random.below(30));
+    bench.write(index, row);
+    bench.dut.run_until([&] { return bench.order.received().size() == kinds.size(); }, "order");
+    bool changed = false;
+    for (std::size_t n = 0; n < kinds.size(); ++n) {
+      const bool taken = bench.order.received()[n].target != 0;
+      INFO("frame " << n << " kind " << kinds[n]);
+      if (kinds[n] == kMixed) REQUIRE_FALSE(taken);
+      if (kinds[n] == kOld && !taken) changed = true;
+      if (kinds[n] == kNew && taken) changed = true;
+      if (kinds[n] != kMixed) REQUIRE(taken == (changed == (kinds[n] == kNew)));
+    }
+  }
 }

@@ -126,7 +126,7 @@ struct Bench {
     row.set<Row::vlan_id>(static_cast<std::uint16_t>(vlan));
     const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(row);
     const unsigned index = f.bth.dest_qp & ((1u << kQpBits) - 1);
-    for (unsigned w = 0; w < 4; ++w) {
+    for (const unsigned w : {1u, 2u, 3u, 0u}) {   // as the firmware: word 0 last
       context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
           dut, [this] { tick(); }, static_cast<unsigned>(hwif::CtxColumn::QP_RX), true, index, w,
           words[w], 200);
