@@ -106,6 +106,7 @@ struct Host {
 struct Region {
   Region(Pd& pd, size_t bytes, unsigned access = ALL_ACCESS)
       : buffer(bytes), mr(pd, buffer.data(), bytes, buffer.address(), access) {}
+  uint64_t address() const { return buffer.address(); }
   ibv_sge sge(size_t offset, size_t bytes) const {
     return {buffer.address() + offset, static_cast<uint32_t>(bytes), mr.lkey()};
   }

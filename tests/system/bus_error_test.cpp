@@ -3,9 +3,7 @@
 // Bus errors on every kind of access of the NIC to host memory: the queue pair concerned fails with a
 // status or an event that names the cause, the peer hears of it, nothing hangs, other queue pairs of
 // the same NICs go on, and what failed can be destroyed.
-#include "rtl_pair.hpp"
-
-#include <poll.h>
+#include "rtl_hosts.hpp"
 
 #include <optional>
 
@@ -22,26 +20,22 @@ constexpr size_t kPages = 16;       // shuffled: they are never in order
 // Two NICs with a bystander pair of queue pairs, and in each case a fresh pair that suffers.
 struct Bench {
   explicit Bench(sim::ChipConfig chip)
-      : pair(rtl_world(chip)), from(pair.a.pd, 8192), to(pair.b.pd, 8192), quiet_from(pair.a.pd, 8192),
-        quiet_to(pair.b.pd, 8192) {}
+      : hosts(rtl_world(chip)), quiet(hosts), from(hosts.a.pd, 8192), to(hosts.b.pd, 8192),
+        quiet_from(hosts.a.pd, 8192), quiet_to(hosts.b.pd, 8192) {}
 
-  sim::HostMemory& memory(unsigned nic) { return pair.world.nic(nic).nic().memory(); }
+  sim::WorldNic& nic(unsigned n) { return hosts.world.nic(n); }
+  sim::HostMemory& memory(unsigned n) { return nic(n).nic().memory(); }
 
   // The others: a WRITE and a SEND with fresh data go through.
   void bystander() {
     ++round;
     std::memset(quiet_from.buffer.data(), static_cast<int>(round), 3000);
     ibv_sge r = quiet_to.sge(4096, 3000);
-    REQUIRE(post_recv(pair.b_qp, &r, 1, round) == 0);
-    ibv_sge s = quiet_from.sge(0, 3000);
-    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &s, 1, 1);
-    wr.wr.rdma.remote_addr = quiet_to.buffer.address();
-    wr.wr.rdma.rkey = quiet_to.mr.rkey();
-    REQUIRE(post(pair.a_qp, wr) == 0);
-    wr = send_wr(IBV_WR_SEND, &s, 1, 2);
-    REQUIRE(post(pair.a_qp, wr) == 0);
-    for (int n = 0; n < 2; ++n) REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
-    REQUIRE(wait_wc(pair.b_cq).status == IBV_WC_SUCCESS);
+    REQUIRE(post_recv(quiet.b.qp, &r, 1, round) == 0);
+    REQUIRE(quiet.a.write(quiet_from.sge(0, 3000), quiet_to, 0, 1) == 0);
+    REQUIRE(quiet.a.send(IBV_WR_SEND, quiet_from.sge(0, 3000), 2) == 0);
+    for (int n = 0; n < 2; ++n) REQUIRE(wait_wc(quiet.a.cq).status == IBV_WC_SUCCESS);
+    REQUIRE(wait_wc(quiet.b.cq).status == IBV_WC_SUCCESS);
     for (const size_t at : {0u, 2999u, 4096u, 7095u}) {
       REQUIRE(quiet_to.buffer[at] == static_cast<uint8_t>(round));
     }
@@ -51,38 +45,17 @@ struct Bench {
   std::optional<AsyncEvent> event(Host& host) {
     for (int n = 0; n < 200; ++n) {
       host.device->poll_events();
-      pollfd fd{host.context.async_fd(), POLLIN, 0};
-      if (::poll(&fd, 1, 0) == 1) return host.context.get_async_event();
-      pair.world.run(500);
+      if (readable(host.context.async_fd())) return host.context.get_async_event();
+      hosts.world.run(500);
     }
     return std::nullopt;
   }
 
-  RtlPair pair;
+  RtlHosts hosts;
+  Connection quiet;
   Region from, to, quiet_from, quiet_to;
   unsigned round = 0;
 };
-
-struct Victim {
-  explicit Victim(Bench& bench) : Victim(bench, bench.pair.a, bench.pair.b) {}
-  Victim(Bench& bench, Host& a, Host& b)
-      : a_cq(a.context, {64, nullptr, false}),
-        b_cq(b.context, {64, nullptr, false}),
-        a_qp(a.pd, {&a_cq, &a_cq, caps(), IBV_QPT_RC, false, false}),
-        b_qp(b.pd, {&b_cq, &b_cq, caps(), IBV_QPT_RC, false, false}) {
-    connect(a_qp, b_qp.number(), path_to(bench.pair.world.nic(1)));
-    connect(b_qp, a_qp.number(), path_to(bench.pair.world.nic(0)));
-  }
-  Cq a_cq, b_cq;
-  Qp a_qp, b_qp;
-};
-
-ibv_send_wr rdma(ibv_wr_opcode opcode, ibv_sge* sge, const Region& remote, uint64_t id) {
-  ibv_send_wr wr = send_wr(opcode, sge, 1, id);
-  wr.wr.rdma.remote_addr = remote.buffer.address();
-  wr.wr.rdma.rkey = remote.mr.rkey();
-  return wr;
-}
 
 void check_wc(const ibv_wc& wc, uint64_t id, ibv_wc_status status, VendorStatus vendor) {
   CHECK(wc.wr_id == id);
@@ -115,56 +88,51 @@ void payload(Bench& bench) {
   ibv_sge s = bench.from.sge(0, 5000);
   {
     INFO("WRITE, payload cannot be read");
-    Victim v(bench);
+    Connection v(bench.hosts);
     bench.memory(0).add_error_range(bench.from.buffer.address() + 2048, 1024, true, false);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    wr.wr_id = 2;
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
+    REQUIRE(v.a.write(s, bench.to, 0, 2) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_READ_BUS);
-    check_wc(wait_wc(v.a_cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_READ_BUS);
+    check_wc(wait_wc(v.a.cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
     bench.memory(0).clear_error_ranges();
   }
   {
     INFO("WRITE, payload cannot be written");
-    Victim v(bench);
+    Connection v(bench.hosts);
     bench.memory(1).add_error_range(bench.to.buffer.address() + 2048, 64, false, true);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.hosts.b), EqeType::QP_FATAL, &v.b.qp);
     bench.memory(1).clear_error_ranges();
   }
   {
     INFO("SEND, payload cannot be written");
-    Victim v(bench);
+    Connection v(bench.hosts);
     ibv_sge r = bench.to.sge(0, 8192);
-    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
-    REQUIRE(post_recv(v.b_qp, &r, 1, 8) == 0);
+    REQUIRE(post_recv(v.b.qp, &r, 1, 7) == 0);
+    REQUIRE(post_recv(v.b.qp, &r, 1, 8) == 0);
     bench.memory(1).add_error_range(bench.to.buffer.address() + 4096, 64, false, true);
-    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.send(IBV_WR_SEND, s, 1) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
-    check_wc(wait_wc(v.b_cq), 8, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
-    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_wc(wait_wc(v.b.cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_wc(wait_wc(v.b.cq), 8, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    check_event(bench.event(bench.hosts.b), EqeType::QP_FATAL, &v.b.qp);
     bench.memory(1).clear_error_ranges();
   }
   {
     INFO("WRITE with immediate, payload cannot be written");
-    Victim v(bench);
+    Connection v(bench.hosts);
     ibv_sge r = bench.quiet_to.sge(0, 1);
-    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
+    REQUIRE(post_recv(v.b.qp, &r, 1, 7) == 0);
     bench.memory(1).add_error_range(bench.to.buffer.address() + 4096, 64, false, true);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE_WITH_IMM, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.rdma(IBV_WR_RDMA_WRITE_WITH_IMM, s, bench.to, 0, 1) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
-    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_wc(wait_wc(v.b.cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_event(bench.event(bench.hosts.b), EqeType::QP_FATAL, &v.b.qp);
     bench.memory(1).clear_error_ranges();
   }
   bench.bystander();
@@ -175,26 +143,23 @@ void read_payload(Bench& bench) {
   ibv_sge s = bench.from.sge(0, 5000);
   {
     INFO("the responder cannot read");
-    Victim v(bench);
+    Connection v(bench.hosts);
     bench.memory(1).add_error_range(bench.to.buffer.address() + 2048, 64, true, false);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_READ, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.read(s, bench.to, 0, 1) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.hosts.b), EqeType::QP_FATAL, &v.b.qp);
     bench.memory(1).clear_error_ranges();
   }
   {
     INFO("the requester cannot write");
-    Victim v(bench);
+    Connection v(bench.hosts);
     bench.memory(0).add_error_range(bench.from.buffer.address() + 2048, 64, false, true);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_READ, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 2);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.read(s, bench.to, 0, 1) == 0);
+    REQUIRE(v.a.write(s, bench.to, 0, 2) == 0);
     bench.bystander();
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
-    check_wc(wait_wc(v.a_cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_LOC_QP_OP_ERR, VendorStatus::PAYLOAD_WRITE_BUS);
+    check_wc(wait_wc(v.a.cq), 2, IBV_WC_WR_FLUSH_ERR, VendorStatus::FLUSH);
     bench.memory(0).clear_error_ranges();
   }
   bench.bystander();
@@ -205,64 +170,61 @@ void rings(Bench& bench) {
   ibv_sge s = bench.from.sge(0, 64);
   {
     INFO("the send queue cannot be read");
-    Victim v(bench);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
+    Connection v(bench.hosts);
     const uint64_t ring = first_read(bench, 0, [&] {
-      REQUIRE(post(v.a_qp, wr) == 0);
-      REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+      REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
+      REQUIRE(wait_wc(v.a.cq).status == IBV_WC_SUCCESS);
     });
     bench.memory(0).add_error_range(ring & ~uint64_t{4095}, 4096, true, false);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    check_event(bench.event(bench.pair.a), EqeType::QP_FATAL, &v.a_qp);
+    REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
+    check_event(bench.event(bench.hosts.a), EqeType::QP_FATAL, &v.a.qp);
     bench.bystander();
-    no_wc(v.a_cq);                                // nobody can say what was posted
+    no_wc(v.a.cq);                                // nobody can say what was posted
     bench.memory(0).clear_error_ranges();
   }
   {
     INFO("the receive queue cannot be read");
-    Victim v(bench);
+    Connection v(bench.hosts);
     ibv_sge r = bench.to.sge(0, 64);
     const uint64_t ring = first_read(bench, 1, [&] {
-      REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
-      bench.pair.world.run(3000);
+      REQUIRE(post_recv(v.b.qp, &r, 1, 7) == 0);
+      bench.hosts.world.run(3000);
     });
     bench.memory(1).add_error_range(ring & ~uint64_t{4095}, 4096, true, false);
-    REQUIRE(post_recv(v.b_qp, &r, 1, 8) == 0);
-    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);   // into the one that was fetched before
-    check_wc(wait_wc(v.b_cq), 7, IBV_WC_SUCCESS, VendorStatus::NONE);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    check_wc(wait_wc(v.a_cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
-    check_event(bench.event(bench.pair.b), EqeType::QP_FATAL, &v.b_qp);
+    REQUIRE(post_recv(v.b.qp, &r, 1, 8) == 0);
+    REQUIRE(v.a.send(IBV_WR_SEND, s, 1) == 0);
+    REQUIRE(wait_wc(v.a.cq).status == IBV_WC_SUCCESS);   // into the one that was fetched before
+    check_wc(wait_wc(v.b.cq), 7, IBV_WC_SUCCESS, VendorStatus::NONE);
+    REQUIRE(v.a.send(IBV_WR_SEND, s, 1) == 0);
+    check_wc(wait_wc(v.a.cq), 1, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    check_event(bench.event(bench.hosts.b), EqeType::QP_FATAL, &v.b.qp);
     bench.bystander();
     bench.memory(1).clear_error_ranges();
   }
   {
     INFO("a completion cannot be written");
-    Victim v(bench);
+    Connection v(bench.hosts);
     std::optional<uint64_t> cqe;
     bench.memory(0).set_observer([&](const sim::MemoryAccess& access) {
       if (access.write) cqe = access.addr;
     });
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, bench.to, 1);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+    REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
+    REQUIRE(wait_wc(v.a.cq).status == IBV_WC_SUCCESS);
     bench.memory(0).set_observer({});
     REQUIRE(cqe);
     bench.memory(0).add_error_range(*cqe & ~uint64_t{4095}, 4096, false, true);
-    REQUIRE(post(v.a_qp, wr) == 0);
+    REQUIRE(v.a.write(s, bench.to, 0, 1) == 0);
     bool cq_error = false, qp_fatal = false;
     for (int n = 0; n < 2; ++n) {
-      const auto event = bench.event(bench.pair.a);
+      const auto event = bench.event(bench.hosts.a);
       REQUIRE(event);
-      cq_error |= event->type == EqeType::CQ_ERROR && event->cq == &v.a_cq;
-      qp_fatal |= event->type == EqeType::QP_FATAL && event->qp == &v.a_qp;
+      cq_error |= event->type == EqeType::CQ_ERROR && event->cq == &v.a.cq;
+      qp_fatal |= event->type == EqeType::QP_FATAL && event->qp == &v.a.qp;
     }
     CHECK(cq_error);
     CHECK(qp_fatal);
     bench.bystander();
-    no_wc(v.a_cq);
+    no_wc(v.a.cq);
     bench.memory(0).clear_error_ranges();
   }
   bench.bystander();
@@ -273,57 +235,52 @@ void rings(Bench& bench) {
 void page_tables(Bench& bench) {
   DeviceOptions options;
   options.dma = DmaPolicy::SCATTER;
-  Host a(make_inproc_transport(bench.pair.world.nic(0)), options);
-  Host b(make_inproc_transport(bench.pair.world.nic(1)), options);
+  Host a(make_inproc_transport(bench.nic(0)), options);
+  Host b(make_inproc_transport(bench.nic(1)), options);
   Region from(a.pd, 8192);
   Region to(b.pd, 8192);
   {
     INFO("the requester's");
-    Victim v(bench, a, b);
+    Connection v(a, bench.nic(0), b, bench.nic(1));
     Region fresh(a.pd, kPages * 4096);
-    ibv_sge warm = from.sge(0, 64);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &warm, to, 1);
     const uint64_t ring = first_read(bench, 0, [&] {
-      REQUIRE(post(v.a_qp, wr) == 0);
-      REQUIRE(wait_wc(v.a_cq).status == IBV_WC_SUCCESS);
+      REQUIRE(v.a.write(from.sge(0, 64), to, 0, 1) == 0);
+      REQUIRE(wait_wc(v.a.cq).status == IBV_WC_SUCCESS);
     }) & ~uint64_t{511};
     // all but the ring's first blocks: the table is the first of it that is read
     bench.memory(0).add_error_range(0, ring, true, false);
     bench.memory(0).add_error_range(ring + 512, kEverywhere - ring - 512, true, false);
     ibv_sge s = fresh.sge(100, 5000);
-    wr = rdma(IBV_WR_RDMA_WRITE, &s, to, 2);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    check_wc(wait_wc(v.a_cq), 2, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
+    REQUIRE(v.a.write(s, to, 0, 2) == 0);
+    check_wc(wait_wc(v.a.cq), 2, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
     bench.memory(0).clear_error_ranges();
     bench.bystander();
   }
   {
     INFO("the responder's, WRITE");
-    Victim v(bench, a, b);
+    Connection v(a, bench.nic(0), b, bench.nic(1));
     Region fresh(b.pd, kPages * 4096);
     bench.memory(1).add_error_range(0, kEverywhere, true, false);
     ibv_sge s = from.sge(0, 5000);
-    ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, &s, fresh, 3);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    check_wc(wait_wc(v.a_cq), 3, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    REQUIRE(v.a.write(s, fresh, 0, 3) == 0);
+    check_wc(wait_wc(v.a.cq), 3, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
     bench.memory(1).clear_error_ranges();
-    check_event(bench.event(b), EqeType::QP_FATAL, &v.b_qp);
+    check_event(bench.event(b), EqeType::QP_FATAL, &v.b.qp);
     bench.bystander();
   }
   {
     INFO("the responder's, SEND");
-    Victim v(bench, a, b);
+    Connection v(a, bench.nic(0), b, bench.nic(1));
     Region fresh(b.pd, kPages * 4096);
     ibv_sge r = fresh.sge(10, 9000);
-    REQUIRE(post_recv(v.b_qp, &r, 1, 7) == 0);
-    bench.pair.world.run(3000);
+    REQUIRE(post_recv(v.b.qp, &r, 1, 7) == 0);
+    bench.hosts.world.run(3000);
     bench.memory(1).add_error_range(0, kEverywhere, true, false);
     ibv_sge s = from.sge(0, 5000);
-    ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 4);
-    REQUIRE(post(v.a_qp, wr) == 0);
-    check_wc(wait_wc(v.a_cq), 4, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
+    REQUIRE(v.a.send(IBV_WR_SEND, s, 4) == 0);
+    check_wc(wait_wc(v.a.cq), 4, IBV_WC_REM_OP_ERR, VendorStatus::NAK_REMOTE_OPERATIONAL);
     bench.memory(1).clear_error_ranges();
-    check_wc(wait_wc(v.b_cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
+    check_wc(wait_wc(v.b.cq), 7, IBV_WC_LOC_QP_OP_ERR, VendorStatus::TABLE_BUS);
     bench.bystander();
   }
   bench.bystander();
@@ -344,23 +301,20 @@ uint64_t first_write(Bench& bench, unsigned nic, Act act, Fits fits) {
 
 // Events: one that cannot be written wakes who waits all the same, and the next ones come.
 void events(Bench& bench) {
-  Host host(make_inproc_transport(bench.pair.world.nic(0)));
+  Host host(make_inproc_transport(bench.nic(0)));
   CompChannel channel(host.context);
   Cq cq(host.context, {64, &channel, false});
   Qp qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false});
-  connect(qp, qp.number(), path_to(bench.pair.world.nic(0)));
-  const auto readable = [&] {
-    pollfd fd{channel.fd(), POLLIN, 0};
-    return ::poll(&fd, 1, 0) == 1;
-  };
+  connect(qp, qp.number(), path_to(bench.nic(0)));
+  const auto told = [&] { return readable(channel.fd()); };
   const auto complete = [&] {
     cq.arm(false);
     ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, nullptr, 0, 1);
     REQUIRE(post(qp, wr) == 0);
-    for (unsigned n = 0; n < 300 && !readable(); ++n) {
+    for (unsigned n = 0; n < 300 && !told(); ++n) {
       host.device->wait_events(std::chrono::milliseconds(1));
     }
-    REQUIRE(readable());
+    REQUIRE(told());
     REQUIRE(channel.get() == &cq);
     REQUIRE(wait_wc(cq).status == IBV_WC_SUCCESS);
   };
@@ -378,7 +332,7 @@ void events(Bench& bench) {
     CHECK(host.device->query_counters(errors, 1).at(0) == before + 1);
     complete();
   }
-  CHECK_FALSE(readable());
+  CHECK_FALSE(told());
 }
 
 // The admin queue. A command or a completion that the bus does not carry: the call fails and says
@@ -387,7 +341,7 @@ void events(Bench& bench) {
 void admin_queue(Bench& bench) {
   for (const bool write : {false, true}) {
     INFO((write ? "completion" : "command"));
-    Host host(make_inproc_transport(bench.pair.world.nic(0)));
+    Host host(make_inproc_transport(bench.nic(0)));
     const auto act = [&] { Pd pd(host.context); };
     const uint64_t ring =
         write ? first_write(bench, 0, act, [](const sim::MemoryAccess&) { return true; })
@@ -401,7 +355,7 @@ void admin_queue(Bench& bench) {
   }
   {
     INFO("buffers");
-    Host host(make_inproc_transport(bench.pair.world.nic(0)));
+    Host host(make_inproc_transport(bench.nic(0)));
     Cq cq(host.context, {16, nullptr, false});
     Qp qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false});
     // the last read of a command with an input is that input's, the first write of one with an
@@ -411,7 +365,7 @@ void admin_queue(Bench& bench) {
     bench.memory(0).set_observer([&](const sim::MemoryAccess& access) {
       if (!access.write && access.function == function) input = access.addr;
     });
-    ibv_qp_attr attr = attributes(IBV_QPS_INIT, 0, path_to(bench.pair.world.nic(1)));
+    ibv_qp_attr attr = attributes(IBV_QPS_INIT, 0, path_to(bench.nic(1)));
     qp.modify(attr, TO_INIT);
     bench.memory(0).set_observer({});
     REQUIRE(input != 0);

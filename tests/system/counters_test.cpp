@@ -2,7 +2,7 @@
 //
 // The counters of a NIC after known traffic: exact numbers, both sides; loopback; a disabled port
 // neither sends nor receives.
-#include "rtl_pair.hpp"
+#include "rtl_hosts.hpp"
 
 #include <map>
 
@@ -12,7 +12,7 @@ using hwif::Counter;
 
 namespace {
 
-using Counts = std::map<Counter, uint64_t>;
+using Expected = std::map<Counter, uint64_t>;
 
 // Lets everything end, and the counters' sweep with it.
 void settle(sim::World& world) {
@@ -20,23 +20,11 @@ void settle(sim::World& world) {
   REQUIRE(world.frozen());
 }
 
-uint64_t read(sim::WorldNic& nic, Counter counter) {
-  return nic.bar_read(0, hwif::csr::ManagementCounter::ADDRESS + 8 * static_cast<uint32_t>(counter));
-}
-
-// All counters of `of` by name.
-Counts read_all(sim::WorldNic& nic, const Counts& of) {
-  Counts out;
-  for (const auto& [counter, unused] : of) out[counter] = read(nic, counter);
-  return out;
-}
-
-// Each counter of `grown` is by so much above `before`.
-void check_grown(sim::WorldNic& nic, const Counts& before, const Counts& grown) {
+// Each counter of a NIC has moved by so much.
+void check_grown(const Counts& counts, unsigned nic, const Expected& grown) {
   for (const auto& [counter, by] : grown) {
-    INFO("NIC " << nic.mac() - 0x020000000001u << " counter 0x" << std::hex
-                << static_cast<unsigned>(counter));
-    CHECK(read(nic, counter) - before.at(counter) == by);
+    INFO("NIC " << nic << " counter 0x" << std::hex << static_cast<unsigned>(counter));
+    CHECK(counts(nic, counter) == by);
   }
 }
 
@@ -49,25 +37,15 @@ void set_port(sim::WorldNic& nic, bool enable) {
   nic.bar_read(0, Control::ADDRESS);              // the write is done
 }
 
-ibv_send_wr write_wr(ibv_sge* sge, const Region& to, size_t offset, uint64_t id) {
-  ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, sge, 1, id);
-  wr.wr.rdma.remote_addr = to.buffer.address() + offset;
-  wr.wr.rdma.rkey = to.mr.rkey();
-  return wr;
-}
-
-
 // Known traffic, exact counts.
-void known_traffic(RtlPair& pair) {
-  auto& nic_a = pair.world.nic(0);
-  auto& nic_b = pair.world.nic(1);
-  Region from(pair.a.pd, 16384);
-  Region to(pair.b.pd, 16384);
-  settle(pair.world);
+void known_traffic(RtlHosts& hosts, Connection& link) {
+  Region from(hosts.a.pd, 16384);
+  Region to(hosts.b.pd, 16384);
+  settle(hosts.world);
 
   // Ethernet 14, GRH 40, BTH 12, ICRC 4; RETH 16, AETH 4, ImmDt 4. Path MTU 1024.
   constexpr uint64_t kPlain = 70;
-  const Counts a_grown{
+  const Expected a_grown{
       {Counter::TX_FRAMES, 11},
       {Counter::TX_ROCE_PACKETS, 11},
       {Counter::TX_BYTES, 3 * (kPlain + 100) + 2 * (3 * kPlain + 16 + 2500) + (kPlain + 16) +
@@ -88,7 +66,7 @@ void known_traffic(RtlPair& pair) {
       {Counter::DMA_WRITE_ERROR, 0},
       {Counter::DOORBELLS, 7},
   };
-  const Counts b_grown{
+  const Expected b_grown{
       {Counter::RX_FRAMES, 11},
       {Counter::RX_ROCE_PACKETS, 11},
       {Counter::RX_BYTES, a_grown.at(Counter::TX_BYTES)},
@@ -108,146 +86,114 @@ void known_traffic(RtlPair& pair) {
       {Counter::DMA_WRITE_BYTES, 3 * 100 + 2 * 2500 + 64 + 4 * 32},
   };
   ibv_sge r = to.sge(0, 1000);
-  for (uint64_t n = 0; n < 4; ++n) REQUIRE(post_recv(pair.b_qp, &r, 1, n) == 0);
-  settle(pair.world);
-  const Counts a_before = read_all(nic_a, a_grown);
-  const Counts b_before = read_all(nic_b, b_grown);
+  for (uint64_t n = 0; n < 4; ++n) REQUIRE(post_recv(link.b.qp, &r, 1, n) == 0);
+  settle(hosts.world);
+  const Counts counts(hosts);
 
-  const auto run = [&](ibv_send_wr wr) {
-    REQUIRE(post(pair.a_qp, wr) == 0);
-    REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
+  const auto done = [&](int posted) {
+    REQUIRE(posted == 0);
+    REQUIRE(wait_wc(link.a.cq).status == IBV_WC_SUCCESS);
   };
-  for (uint64_t n = 0; n < 3; ++n) {
-    ibv_sge s = from.sge(n, 100);
-    run(send_wr(IBV_WR_SEND, &s, 1, n));
-  }
-  ibv_sge s = from.sge(0, 2500);
-  for (uint64_t n = 0; n < 2; ++n) run(write_wr(&s, to, 4000, n));
-  s = from.sge(8000, 3000);
-  ibv_send_wr wr = write_wr(&s, to, 4000, 9);
-  wr.opcode = IBV_WR_RDMA_READ;
-  run(wr);
-  s = from.sge(0, 64);
-  wr = write_wr(&s, to, 4000, 10);
-  wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  run(wr);
-  settle(pair.world);
-  check_grown(nic_a, a_before, a_grown);
-  check_grown(nic_b, b_before, b_grown);
+  for (uint64_t n = 0; n < 3; ++n) done(link.a.send(IBV_WR_SEND, from.sge(n, 100), n));
+  for (uint64_t n = 0; n < 2; ++n) done(link.a.write(from.sge(0, 2500), to, 4000, n));
+  done(link.a.read(from.sge(8000, 3000), to, 4000, 9));
+  done(link.a.rdma(IBV_WR_RDMA_WRITE_WITH_IMM, from.sge(0, 64), to, 4000, 10));
+  settle(hosts.world);
+  check_grown(counts, 0, a_grown);
+  check_grown(counts, 1, b_grown);
+  for (uint64_t n = 0; n < 4; ++n) expect_wc(link.b.cq, n);
 }
 
 // NAKs and errors count at both ends.
-void naks(RtlPair& pair) {
-  auto& nic_a = pair.world.nic(0);
-  auto& nic_b = pair.world.nic(1);
-  Region from(pair.a.pd, 4096);
-  Region to(pair.b.pd, 4096);
-  const Counts a_grown{
+void naks(RtlHosts& hosts, Connection& link) {
+  Region from(hosts.a.pd, 4096);
+  Region to(hosts.b.pd, 4096);
+  const Expected a_grown{
       {Counter::RX_NAK_REMOTE_ACCESS, 1},
       {Counter::RX_NAK_SEQUENCE, 0},   {Counter::CQE, 3},       {Counter::CQE_ERROR, 1},
       {Counter::CQE_FLUSH, 1},         {Counter::QP_ERRORS, 1}, {Counter::RX_ACK, 1},
   };
-  const Counts b_grown{
+  const Expected b_grown{
       {Counter::TX_NAK_REMOTE_ACCESS, 1}, {Counter::TX_NAK_SEQUENCE, 0},
       {Counter::KEY_ERRORS, 1},  {Counter::QP_ERRORS, 1},            {Counter::REQUESTS_SEND, 1},
       {Counter::TX_ACK, 1},      {Counter::REQUESTS_WRITE, 0},       {Counter::RX_DROP_AFTER_ERROR, 0},
   };
-  settle(pair.world);
-  const Counts a_before = read_all(nic_a, a_grown);
-  const Counts b_before = read_all(nic_b, b_grown);
-  const uint64_t rnr_sent = read(nic_b, Counter::TX_NAK_RNR);
-  const uint64_t rnr_received = read(nic_a, Counter::RX_NAK_RNR);
-  const uint64_t rnr_waits = read(nic_a, Counter::RETRY_RNR);
+  settle(hosts.world);
+  const Counts counts(hosts);
 
-  ibv_sge s = from.sge(0, 100);
-  ibv_send_wr wr = send_wr(IBV_WR_SEND, &s, 1, 1);
-  REQUIRE(post(pair.a_qp, wr) == 0);
-  pair.world.run(20000);
+  REQUIRE(link.a.send(IBV_WR_SEND, from.sge(0, 100), 1) == 0);
+  hosts.world.run(20000);
   ibv_sge r = to.sge(0, 100);
-  REQUIRE(post_recv(pair.b_qp, &r, 1, 7) == 0);
-  REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
-  REQUIRE(wait_wc(pair.b_cq).status == IBV_WC_SUCCESS);
+  REQUIRE(post_recv(link.b.qp, &r, 1, 7) == 0);
+  expect_wc(link.a.cq, 1);
+  expect_wc(link.b.cq, 7);
 
-  wr = write_wr(&s, to, 4000, 2);               // 4 bytes too far
-  REQUIRE(post(pair.a_qp, wr) == 0);
-  REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_REM_ACCESS_ERR);
-  wr = write_wr(&s, to, 0, 3);
-  REQUIRE(post(pair.a_qp, wr) == 0);
-  REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_WR_FLUSH_ERR);
-  settle(pair.world);
-  check_grown(nic_a, a_before, a_grown);
-  check_grown(nic_b, b_before, b_grown);
+  // 4 bytes too far
+  REQUIRE(link.a.write(from.sge(0, 100), to, 4000, 2) == 0);
+  expect_wc(link.a.cq, 2, IBV_WC_REM_ACCESS_ERR);
+  REQUIRE(link.a.write(from.sge(0, 100), to, 0, 3) == 0);
+  expect_wc(link.a.cq, 3, IBV_WC_WR_FLUSH_ERR);
+  settle(hosts.world);
+  check_grown(counts, 0, a_grown);
+  check_grown(counts, 1, b_grown);
   // simulated time skips the waits, so it may have been told more than once
-  const uint64_t told = read(nic_b, Counter::TX_NAK_RNR) - rnr_sent;
+  const uint64_t told = counts(1, Counter::TX_NAK_RNR);
   CHECK(told >= 1);
-  CHECK(read(nic_a, Counter::RX_NAK_RNR) - rnr_received == told);
-  CHECK(read(nic_a, Counter::RETRY_RNR) - rnr_waits == told);
+  CHECK(counts(0, Counter::RX_NAK_RNR) == told);
+  CHECK(counts(0, Counter::RETRY_RNR) == told);
 }
 
 // Frames to the own port count as loopback, once out and once in.
-void own_port(RtlPair& pair) {
-  auto& nic = pair.world.nic(0);
-  Qp one(pair.a.pd, {&pair.a_cq, &pair.a_cq, caps(), IBV_QPT_RC, false, false});
-  Qp two(pair.a.pd, {&pair.a_cq, &pair.a_cq, caps(), IBV_QPT_RC, false, false});
-  connect(one, two.number(), path_to(nic));
-  connect(two, one.number(), path_to(nic));
-  Region region(pair.a.pd, 8192);
-  const Counts grown{
+void own_port(RtlHosts& hosts) {
+  sim::WorldNic& nic = hosts.world.nic(0);
+  Connection loop(hosts.a, nic, hosts.a, nic);
+  Region region(hosts.a.pd, 8192);
+  const Expected grown{
       {Counter::TX_FRAMES, 2},          {Counter::RX_FRAMES, 2},
       {Counter::TX_LOOPBACK_FRAMES, 2}, {Counter::RX_LOOPBACK_FRAMES, 2},
       {Counter::TX_BYTES, 86 + 200 + 74}, {Counter::RX_BYTES, 86 + 200 + 74},
       {Counter::REQUESTS_WRITE, 1},     {Counter::RX_ROCE_PAYLOAD_BYTES, 200},
   };
-  settle(pair.world);
-  const Counts before = read_all(nic, grown);
-  ibv_sge s = region.sge(0, 200);
-  ibv_send_wr wr = write_wr(&s, region, 4096, 1);
-  REQUIRE(post(one, wr) == 0);
-  REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
-  settle(pair.world);
-  check_grown(nic, before, grown);
+  settle(hosts.world);
+  const Counts counts(hosts);
+  REQUIRE(loop.a.write(region.sge(0, 200), region, 4096, 1) == 0);
+  expect_wc(loop.a.cq, 1);
+  settle(hosts.world);
+  check_grown(counts, 0, grown);
 }
 
 // A disabled port neither sends nor receives; enabled again, retries deliver.
-void disabled_port(RtlPair& pair) {
-  auto& nic_a = pair.world.nic(0);
-  auto& nic_b = pair.world.nic(1);
-  Region from(pair.a.pd, 4096);
-  Region to(pair.b.pd, 4096);
+void disabled_port(RtlHosts& hosts, Connection& link) {
+  Region from(hosts.a.pd, 4096);
+  Region to(hosts.b.pd, 4096);
   std::memset(from.buffer.data(), 0x5a, 64);
-  settle(pair.world);
+  settle(hosts.world);
   for (const bool sender : {true, false}) {
     INFO((sender ? "sender" : "receiver"));
     std::memset(to.buffer.data(), 0, 64);
-    auto& nic = sender ? nic_a : nic_b;
-    const uint64_t sent = read(nic_a, Counter::TX_FRAMES);
-    const uint64_t received = read(nic_b, Counter::RX_FRAMES);
-    const uint64_t timeouts = read(nic_a, Counter::RETRY_TIMEOUT);
+    sim::WorldNic& nic = hosts.world.nic(sender ? 0 : 1);
+    const Counts counts(hosts);
     set_port(nic, false);
-    ibv_sge s = from.sge(0, 64);
-    ibv_send_wr wr = write_wr(&s, to, 0, 1);
-    REQUIRE(post(pair.a_qp, wr) == 0);
-    pair.world.run(4000);
-    CHECK(read(nic_b, Counter::RX_FRAMES) == received);
-    CHECK((read(nic_a, Counter::TX_FRAMES) == sent) == sender);
+    REQUIRE(link.a.write(from.sge(0, 64), to, 0, 1) == 0);
+    hosts.world.run(4000);
+    CHECK(counts(1, Counter::RX_FRAMES) == 0);
+    CHECK((counts(0, Counter::TX_FRAMES) == 0) == sender);
     CHECK(to.buffer[0] == 0);
     set_port(nic, true);
-    REQUIRE(wait_wc(pair.a_cq).status == IBV_WC_SUCCESS);
+    expect_wc(link.a.cq, 1);
     CHECK(to.buffer[63] == 0x5a);
-    settle(pair.world);
-    CHECK(read(nic_a, Counter::RETRY_TIMEOUT) > timeouts);
+    settle(hosts.world);
+    CHECK(counts(0, Counter::RETRY_TIMEOUT) > 0);
   }
 }
 
 }  // namespace
 
-TEST_CASE("counters tell exactly what was sent and received") {
-  for (const auto chip : kConfigs) {
-    INFO(sim::to_string(chip));
-    RtlPair pair(rtl_world(chip));
-    known_traffic(pair);
-    own_port(pair);
-    disabled_port(pair);
-    naks(pair);                                   // its queue pairs end in ERR
-  }
+TEST_CASE_METHOD(EachChip, "counters tell exactly what was sent and received") {
+  RtlHosts hosts(rtl_world(chip));
+  Connection link(hosts);
+  known_traffic(hosts, link);
+  own_port(hosts);
+  disabled_port(hosts, link);
+  naks(hosts, link);                              // its queue pairs end in ERR
 }

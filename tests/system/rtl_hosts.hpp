@@ -35,15 +35,33 @@ struct RtlHosts {
         a(make_inproc_transport(world.nic(0)), options),
         b(make_inproc_transport(world.nic(1)), options) {}
 
-  /// A counter of a NIC, by the management function's window: no command, so it costs few cycles.
+  /// A counter of a NIC, by the management function's window: no command, which would count itself.
+  /// What happened before the call is in it.
   uint64_t counter(unsigned nic, hwif::Counter which) {
-    using Window = hwif::csr::ManagementCounter;
-    return world.nic(nic).bar_read(
-        0, static_cast<uint32_t>(Window::ADDRESS + Window::STRIDE * static_cast<unsigned>(which)));
+    world.run(kCountedLater);
+    return window(nic, static_cast<size_t>(which));
+  }
+  /// All counters of a NIC, in the order of hwif::Counter. Otherwise as counter().
+  std::vector<uint64_t> counters(unsigned nic) {
+    world.run(kCountedLater);
+    std::vector<uint64_t> all;
+    for (size_t n = 0; n <= static_cast<size_t>(hwif::Counter::FUNCTION_RESETS); ++n) {
+      all.push_back(window(nic, n));
+    }
+    return all;
   }
 
   sim::World world;
   Host a, b;
+
+ private:
+  // Cycles until what was posted (a doorbell, an access to a register) is counted.
+  static constexpr uint64_t kCountedLater = 1000;
+  uint64_t window(unsigned nic, size_t index) {
+    using Window = hwif::csr::ManagementCounter;
+    return world.nic(nic).bar_read(
+        0, static_cast<uint32_t>(Window::ADDRESS + Window::STRIDE * index));
+  }
 };
 
 /// What a connection is like.
@@ -100,6 +118,26 @@ struct End {
   int send(ibv_wr_opcode opcode, ibv_sge sge, uint64_t wr_id, uint64_t remote = 0,
            uint32_t rkey = 0, unsigned flags = IBV_SEND_SIGNALED, uint32_t imm = 0) {
     return send(opcode, std::span(&sge, 1), wr_id, remote, rkey, flags, imm);
+  }
+  /// Posts an RDMA request. @return errno
+  /// @param remote  a Region, or what has address() and mr
+  /// @param at      bytes from its start
+  template <class Pieces, class Memory>
+  int rdma(ibv_wr_opcode opcode, Pieces sges, const Memory& remote, size_t at, uint64_t wr_id,
+           unsigned flags = IBV_SEND_SIGNALED, uint32_t imm = 0) {
+    return send(opcode, sges, wr_id, remote.address() + at, remote.mr.rkey(), flags, imm);
+  }
+  /// Posts a WRITE of an SGE or several into the peer's memory, as rdma().
+  template <class Pieces, class Memory>
+  int write(Pieces from, const Memory& to, size_t at, uint64_t wr_id,
+            unsigned flags = IBV_SEND_SIGNALED) {
+    return rdma(IBV_WR_RDMA_WRITE, from, to, at, wr_id, flags);
+  }
+  /// Posts a READ of the peer's memory into an SGE or several, as rdma().
+  template <class Pieces, class Memory>
+  int read(Pieces into, const Memory& from, size_t at, uint64_t wr_id,
+           unsigned flags = IBV_SEND_SIGNALED) {
+    return rdma(IBV_WR_RDMA_READ, into, from, at, wr_id, flags);
   }
   /// To RESET.
   void reset() {
@@ -244,17 +282,39 @@ struct Nics {
 class Counts {
  public:
   explicit Counts(RtlHosts& hosts)
-      : hosts_(hosts), start_{all(*hosts.a.device), all(*hosts.b.device)} {}
+      : hosts_(hosts), start_{hosts.counters(0), hosts.counters(1)} {}
   uint64_t operator()(unsigned nic, hwif::Counter which) const {
     return hosts_.counter(nic, which) - start_[nic].at(static_cast<size_t>(which));
   }
 
  private:
-  static std::vector<uint64_t> all(Device& device) {
-    return device.query_counters(0, static_cast<size_t>(hwif::Counter::FUNCTION_RESETS) + 1);
-  }
   RtlHosts& hosts_;
   std::vector<uint64_t> start_[2];
+};
+
+/// A test that runs once for each of configs(): `TEST_CASE_METHOD(EachChip, "…")`.
+struct EachChip {
+  EachChip()
+      : chip(GENERATE(from_range(configs()))),
+        told_(Catch::MessageBuilder("INFO", CATCH_INTERNAL_LINEINFO, Catch::ResultWas::Info)
+              << sim::to_string(chip)) {}
+
+  const sim::ChipConfig chip;
+
+ private:
+  Catch::ScopedMessage told_;
+};
+
+/// The same, on the NICs that the tests of a program share.
+struct SharedNics : EachChip {
+  Nics& nics = Nics::get(chip);
+  RtlHosts& hosts = nics.hosts;
+  WireLog& wire = nics.wire;
+};
+
+/// And with what their counters moved since the start of the test.
+struct CountedNics : SharedNics {
+  const Counts counts{hosts};
 };
 
 /// Fills memory with random bytes.

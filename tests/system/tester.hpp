@@ -33,6 +33,11 @@ class Tester {
     world_.fabric().port(2).send(wirecodec::build(f));
   }
 
+  /// The same, into a region or out of it.
+  void send(uint8_t opcode, uint32_t ahead, size_t bytes, const Region& to) {
+    send(opcode, ahead, bytes, to.address(), to.mr.rkey());
+  }
+
  private:
   static wirecodec::Mac mac_of(const sim::WorldNic& nic) {
     wirecodec::Mac mac{};

@@ -43,32 +43,26 @@ soak::SoakConfig traffic(sim::ChipConfig chip) {
 
 }  // namespace
 
-TEST_CASE("nicsim's memory: no frame is late, lost or sent twice") {
-  for (const auto chip : configs()) {
-    INFO(sim::to_string(chip));
-    auto config = traffic(chip);
-    sim::HostMemoryConfig memory;                    // 1000 ns and 400 ns
-    memory.read_latency = chip == sim::ChipConfig::wide ? 250 : 125;
-    memory.write_latency = chip == sim::ChipConfig::wide ? 100 : 50;
-    config.memory = memory;
-    config.memory_noise = false;
-    const auto result = soak::run_soak(config);
-    INFO(result.report);
-    CHECK(result.messages == kMessages);
-    expect_none(result, {Counter::TX_ABORTED_FRAMES, Counter::RETRY_UNDERRUN, Counter::RX_DROP_FCS,
-                         Counter::RX_DROP_OVERFLOW, Counter::TX_NAK_SEQUENCE,
-                         Counter::RX_NAK_SEQUENCE, Counter::RETRY_NAK_SEQUENCE,
-                         Counter::RETRY_IMPLIED_NAK, Counter::RETRY_TIMEOUT});
-  }
+TEST_CASE_METHOD(EachChip, "nicsim's memory: no frame is late, lost or sent twice") {
+  auto config = traffic(chip);
+  sim::HostMemoryConfig memory;                    // 1000 ns and 400 ns
+  memory.read_latency = chip == sim::ChipConfig::wide ? 250 : 125;
+  memory.write_latency = chip == sim::ChipConfig::wide ? 100 : 50;
+  config.memory = memory;
+  config.memory_noise = false;
+  const auto result = soak::run_soak(config);
+  INFO(result.report);
+  CHECK(result.messages == kMessages);
+  expect_none(result, {Counter::TX_ABORTED_FRAMES, Counter::RETRY_UNDERRUN, Counter::RX_DROP_FCS,
+                       Counter::RX_DROP_OVERFLOW, Counter::TX_NAK_SEQUENCE,
+                       Counter::RX_NAK_SEQUENCE, Counter::RETRY_NAK_SEQUENCE,
+                       Counter::RETRY_IMPLIED_NAK, Counter::RETRY_TIMEOUT});
 }
 
-TEST_CASE("memory that stalls: no frame is aborted") {
-  for (const auto chip : configs()) {
-    INFO(sim::to_string(chip));
-    const auto result = soak::run_soak(traffic(chip));
-    INFO(result.report);
-    CHECK(result.messages == kMessages);
-    expect_none(result,
-                {Counter::TX_ABORTED_FRAMES, Counter::RETRY_UNDERRUN, Counter::RX_DROP_FCS});
-  }
+TEST_CASE_METHOD(EachChip, "memory that stalls: no frame is aborted") {
+  const auto result = soak::run_soak(traffic(chip));
+  INFO(result.report);
+  CHECK(result.messages == kMessages);
+  expect_none(result,
+              {Counter::TX_ABORTED_FRAMES, Counter::RETRY_UNDERRUN, Counter::RX_DROP_FCS});
 }
