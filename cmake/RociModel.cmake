@@ -10,9 +10,8 @@
 #     With STRUCTS, "roci_svstructs.hpp" has the C++ types of the packages that the model or the
 #     given source refers to (tools/svstructs).
 #     The class is <class> (default V<module>), its header <class>.h.
-#   roci_chip_model(<target> CONFIG wide|narrow [TRACE] [ARGS ...])
-#     The whole chip, roci_top, optimised: class Vroci_<config>. With TRACE the class is
-#     Vroci_<config>_trace and writes FST.
+#   roci_chip_model(<target> CONFIG wide|narrow [ARGS ...])
+#     The whole chip, roci_top, optimised: class Vroci_<config>.
 #
 # Why not verilator-config.cmake: it compiles the runtime once per target, many small files with
 # 1.3 s of headers each, and verilates serially while configuring: 20 s per module instead of 2.3 s.
@@ -124,16 +123,11 @@ endfunction()
 set(ROCI_CHIP_OPT -O1 CACHE STRING "compiler optimisation of the whole-chip models")
 
 function(roci_chip_model target)
-  cmake_parse_arguments(C "TRACE" "CONFIG" "ARGS" ${ARGN})
+  cmake_parse_arguments(C "" "CONFIG" "ARGS" ${ARGN})
   if(NOT C_CONFIG)
     message(FATAL_ERROR "roci_chip_model(${target}): CONFIG wide or narrow")
   endif()
-  set(prefix Vroci_${C_CONFIG})
-  if(C_TRACE)
-    string(APPEND prefix _trace)
-    list(APPEND C_ARGS --trace-fst --trace-structs)
-  endif()
-  roci_model(${target} TOP roci_top CONFIG ${C_CONFIG} PREFIX ${prefix} SHARDS 4
+  roci_model(${target} TOP roci_top CONFIG ${C_CONFIG} PREFIX Vroci_${C_CONFIG} SHARDS 4
     OPT ${ROCI_CHIP_OPT}
     ARGS --x-assign fast --x-initial fast --output-split 20000 ${C_ARGS})
 endfunction()
