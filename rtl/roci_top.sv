@@ -250,7 +250,7 @@ module roci_top #(
     .rewind_valid_o(rewind_valid[0]), .rewind_ready_i(rewind_ready[0]), .rewind_o(rewind[0]),
     .ack_state_i(ack_state), .state_i(state), .rnr_i(rnr), .current_qp_o(current_qp),
     .making_o(making),
-    .others_queued_i(others_queued), .others_fetched_i(others_fetched),
+    .others_queued_i(others_queued), .others_fetched_i(others_fetched), .colour_i(colour),
     .item_valid_o(request_valid), .item_ready_i(request_ready), .item_o(request_item),
     .inflight_valid_o(inflight_valid), .inflight_ready_i(inflight_ready), .inflight_o(inflight),
     .read_record_valid_o(record_valid), .read_record_ready_i(record_ready),

@@ -285,18 +285,20 @@ module requester_ack_walker #(
     facts.news = walk_events_i.acked_psn != step2_q.flags.seen_acked;
     facts.inside_read = exists && walk_record_i.kind == roci_pkg::INFLIGHT_READ;
 
-    // one rewind answers all that is pending; the strongest cause counts
+    // One rewind answers all that is pending; the strongest cause counts. An underrun goes before a
+    // NAK: requester_retry ignores a second NAK of one loss, and a gap that we made would be
+    // forgotten with it.
     facts.pending = 1'b1;
     if (walk_events_i.pending == requester_pkg::PENDING_RNR) begin
       facts.cause = roci_pkg::RETRY_RNR;
     end else if (walk_events_i.timer) begin
       facts.cause = roci_pkg::RETRY_TIMEOUT;
+    end else if (walk_events_i.underrun) begin
+      facts.cause = roci_pkg::RETRY_UNDERRUN;
     end else if (walk_events_i.pending == requester_pkg::PENDING_SEQUENCE) begin
       facts.cause = roci_pkg::RETRY_NAK_SEQUENCE;
     end else if (walk_events_i.pending == requester_pkg::PENDING_IMPLIED) begin
       facts.cause = roci_pkg::RETRY_IMPLIED_NAK;
-    end else if (walk_events_i.underrun) begin
-      facts.cause = roci_pkg::RETRY_UNDERRUN;
     end else begin
       // A failure that waits behind other WQEs: what was sent of them asks for an acknowledgement
       // when it is sent again (a LAST without AckReq would be waited for in vain).

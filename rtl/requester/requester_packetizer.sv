@@ -60,6 +60,7 @@ module requester_packetizer #(
   output logic                             making_o,       // it may go: a packet of it will be sent
   input  wire                              others_queued_i,   // somebody else is in the scheduler
   input  wire                              others_fetched_i,  // somebody else is behind
+  input  wire roci_pkg::colour_t           colour_i,       // of what is fetched now (rule 8)
 
   // packets
   output logic                             item_valid_o,
@@ -391,8 +392,11 @@ module requester_packetizer #(
   logic others;
 
   assign others = others_queued_i || others_fetched_i;
-  assign quantum_over = packets_q == PACKET_BITS'(QUANTUM_PACKETS)
-                        && cycles_q == CYCLE_BITS'(QUANTUM_CYCLES);
+  // A fence shall not wait for the end of a long message that nobody else competes with: after the
+  // flip its WQE is fetched again, with the new colour. After a packet, so that it gets on.
+  assign quantum_over = (packets_q == PACKET_BITS'(QUANTUM_PACKETS)
+                         && cycles_q == CYCLE_BITS'(QUANTUM_CYCLES))
+                        || (begun_q && wqe.colour != colour_i);
 
   // ------------------------------------------------------------------------------ steps
   assign take = next_valid && (step_q == IDLE || (packet_done && packet_last_q)

@@ -9,7 +9,7 @@
 //   2. ring unreadable                                ERR with an event (in ERR: discard)
 //   3. ERR, SQE                                       flush record (wire.md 2.15)
 //   4. RTR, RNR wait, SQD before the first packet     stall
-//   5. quantum over                                   yield
+//   5. quantum over, or the colour has flipped        yield
 //   6. no record free, fence (wire.md 2.10)           stall
 //   7. NOP                                            record
 //   8. at or behind the PSN where the QP stops        stall

@@ -56,7 +56,7 @@ struct Bench : Agent {
   std::uint64_t items_expected = 0, inflight_expected = 0, read_expected = 0;
   std::deque<pkg::epoch_bcast_t> epochs;     // to broadcast, one per cycle
   unsigned window_log2 = 18;
-  int colour = 0;
+  int colour = 0;                            // of what is pushed, and of what is fetched now
 
   explicit Bench(Random& r)
       : dut(r()), random(r), block("block", dut->block_valid_i, dut->block_ready_o, dut->block_i),
@@ -75,6 +75,7 @@ struct Bench : Agent {
     pkg::state_bcast_t{}.pack(dut->state_i);
     pkg::rnr_bcast_t{}.pack(dut->rnr_i);
     dut->others_queued_i = dut->others_fetched_i = 0;
+    dut->colour_i = 0;
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared", 5000);
     item.on_transfer([this](const pkg::tx_item_t& i) {
@@ -115,6 +116,7 @@ struct Bench : Agent {
     resent += dut->resent_o;
   }
   void drive() override {
+    dut->colour_i = colour;
     pkg::epoch_bcast_t e = random_payload<pkg::epoch_bcast_t>(random);
     e.valid = !epochs.empty();
     if (e.valid) {

@@ -341,9 +341,9 @@ struct Bench : Agent {
                  (e.local_valid && !q.stop_told)) {
         request(e.pending == req::PENDING_RNR        ? pkg::RETRY_RNR
                 : e.timer                            ? pkg::RETRY_TIMEOUT
+                : e.underrun                         ? pkg::RETRY_UNDERRUN
                 : e.pending == req::PENDING_SEQUENCE ? pkg::RETRY_NAK_SEQUENCE
                 : e.pending == req::PENDING_IMPLIED  ? pkg::RETRY_IMPLIED_NAK
-                : e.underrun                         ? pkg::RETRY_UNDERRUN
                                                      : pkg::RETRY_OVERTAKEN,
                 q);
         clear(false);

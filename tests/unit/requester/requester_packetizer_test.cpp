@@ -516,6 +516,46 @@ TEST_CASE("quantum: not before its packets and its time, not without others") {
   }
 }
 
+TEST_CASE("fence: a long message of nobody's rival is fetched again with the new colour") {
+  Random random;
+  for (int round = 0; round < 4; ++round) {
+    Bench bench(random);
+    bench.window(31);
+    Qp qp = bench.open(3);
+    bench.colour = round % 2;
+    bench.item.collect();
+    bench.rewind.collect();
+    bench.inflight.collect();
+    const std::uint32_t first = qp.psn;
+    bench.push(qp, write_of(600 * qp.ctx.mtu(), random));
+    for (std::uint32_t n = 0; n < 600; ++n) {
+      pkg::sent_t s{};
+      s.valid = true;
+      s.qp = 3;
+      s.psn = (first + n) & kPsnMask;
+      s.next_psn = (first + n + 1) & kPsnMask;
+      bench.sent.push_back(s);
+    }
+    const bool early = round >= 2;                     // flipped before the first packet
+    if (!early) bench.dut.tick(100);
+    REQUIRE(bench.rewind.received().empty());
+    const auto before = 600 - bench.sent.size();
+    bench.colour ^= 1;
+    bench.dut.run_until([&] { return !bench.rewind.received().empty(); }, "a yield", 100);
+    const auto packets = 600 - bench.sent.size() - before;
+    CAPTURE(packets, early);
+    REQUIRE(packets >= (early ? 1u : 0u));             // it gets on, however often a fence comes
+    REQUIRE(packets <= 4);
+    const auto r = bench.rewind.received()[0];
+    REQUIRE(r.kind == kYield);
+    REQUIRE(r.point.first_psn == first);
+    REQUIRE(r.point.resume_psn == ((first + before + packets) & kPsnMask));
+    // queue_wqe_fetch goes back; then nothing of the old colour is left
+    bench.next_epoch(qp, r.point.resume_psn);
+    bench.dut.run_until([&] { return bench.dut->fence_busy_o == 0; }, "the fence's end", 200);
+  }
+}
+
 TEST_CASE("cycles per packet") {
   Random random;
   const auto measure = [&](unsigned qps, std::uint32_t bytes, unsigned pieces) {
