@@ -16,7 +16,9 @@
 //   Packets below the resume PSN are passed over by arithmetic; of a READ the rest is asked for
 //   (wire.md 2.4: VA + offset, DMALen - offset, PSN = first missing).
 // - The in-flight record of a WQE, and the READ record, are taken by their owners before its last
-//   packet is shown; `sent_o` pulses with the last item of each packet.
+//   packet is shown; `sent_o` pulses with the last item of each packet. A READ record is written
+//   when the READ is sent first, not again: responses are placed by it meanwhile, and the ring that
+//   the WQE is fetched from again belongs to the program.
 // - In ERR each WQE gives a flush record and no packet; a WQE that cannot be executed is reported
 //   (`local_error_o`) and stalls there until the QP fails for it.
 // - Quantum: from when somebody else waits, a QP sends at least QUANTUM_PACKETS more packets and
@@ -125,6 +127,7 @@ module requester_packetizer #(
   roci_pkg::packet_len_t packet_len_q;
   logic [7:0] opcode_q;
   logic ask_ack_q;
+  logic started_q;                     // a packet of the WQE was sent before
 
   logic inflight_valid_q;
   roci_pkg::inflight_t record_q;
@@ -160,7 +163,7 @@ module requester_packetizer #(
   roci_count_pkg::stall_counters_t stall;
   logic [7:0] vendor_status;
   roci_pkg::psn_t psn, last_psn;
-  logic ask_ack, quantum_over;
+  logic ask_ack, quantum_over, started;
 
   requester_wqe_front u_front (
     .clk_i, .rst_i,
@@ -192,7 +195,7 @@ module requester_packetizer #(
     .clk_i, .look_i(look), .row_i(row), .passed_i(passed_q), .psn_i(psn), .number_i(number_q),
     .window_log2_i(window_log2), .quantum_over_i(quantum_over),
     .verdict_o(verdict), .stall_o(stall), .vendor_status_o(vendor_status), .last_psn_o(last_psn),
-    .ask_ack_o(ask_ack)
+    .ask_ack_o(ask_ack), .started_o(started)
   );
 
   assign wqe = look.wqe;
@@ -486,7 +489,8 @@ module requester_packetizer #(
         if (step_d == RECORD || (verdict == requester_send_pkg::VERDICT_SEND && packet_last)) begin
           inflight_valid_q <= 1'b1;
         end
-        if (step_d == EMIT && is_read) read_valid_q <= 1'b1;
+        started_q <= started;
+        if (step_d == EMIT && is_read && !started) read_valid_q <= 1'b1;
       end
       SKIP: begin
         psn_q <= row_q.resume_psn;
@@ -503,7 +507,7 @@ module requester_packetizer #(
           if (read_count_q == 3'(s)) read_sges_q[s] <= sge;
         end
         read_count_q <= read_count_q + 1'b1;
-        if (step_d == EMIT) read_valid_q <= 1'b1;
+        if (step_d == EMIT && !started_q) read_valid_q <= 1'b1;
       end
       EMIT: if (emit) begin
         packet_left_q <= packet_left_q - piece_length;

@@ -420,8 +420,6 @@ module requester_read_data (
   // ------------------------------------------------------------------------ assertions
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // credit: a QP has less than 128 READs outstanding, and never more than its region holds
-      if (tail_valid_q) assert (beyond <= 8'd1 || beyond[7]);
       if (judge_valid_q && !is_ctx && judge_q.live) begin
         assert (judge_fixed_q.mtu >= 3'd1 && judge_fixed_q.mtu <= 3'd5);
       end

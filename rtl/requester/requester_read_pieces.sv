@@ -7,6 +7,8 @@
 // lengths), the others follow; SGEs without length are passed over. Any other packet is one item
 // without a piece. A packet without data takes one cycle, one with data one more than it has
 // pieces.
+// A list that ends before the packet does is a failure of its READ (LOC_QP_OP_ERR), never a wait: the
+// lists come from rings that programs can write at any time.
 //
 // Does not: judge packets (requester_read_data does), check keys (rx_commit asks context_mr_check).
 // Neighbours: requester_read_data → here → packet_rx_commit.
@@ -42,6 +44,7 @@ module requester_read_pieces (
   number_t number_q;                     // SGE of the next piece
   logic [31:0] offset_q;                 // in that SGE
   roci_pkg::packet_len_t left_q;         // bytes of the packet to be placed
+  logic over_q;                          // the list has ended before them
 
   // ------------------------------------------------------------------------------ logic
   logic [LIST_BITS-1:0] list_bits;
@@ -97,9 +100,18 @@ module requester_read_pieces (
     item_o.end_info.drop = verdict_q.drop;
     item_o.end_info.ack_event_valid = verdict_q.event_valid;
     item_o.end_info.ack_event = verdict_q.ack_event;
-    if (!verdict_q.has_data) item_o.piece = '0;
+    if (verdict_q.has_data && over_q) begin
+      item_o.has_piece = 1'b0;
+      item_o.last = 1'b1;
+      item_o.end_info.drop = 1'b1;
+      item_o.end_info.ack_event_valid = 1'b1;
+      item_o.end_info.ack_event.kind = roci_pkg::ACK_EVENT_LOCAL_ERROR;
+      item_o.end_info.ack_event.syndrome = 8'(roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR);
+      item_o.end_info.ack_event.msn = 24'(roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH);
+    end
+    if (!item_o.has_piece) item_o.piece = '0;
 
-    item_valid_o = valid_q && (!verdict_q.has_data || (located_q && available != '0));
+    item_valid_o = valid_q && (!verdict_q.has_data || (located_q && (available != '0 || over_q)));
     done = item_valid_o && item_ready_i && item_o.last;
   end
 
@@ -109,9 +121,11 @@ module requester_read_pieces (
       number_q <= start_number;
       offset_q <= start_offset;
       left_q <= verdict_q.length;
+      over_q <= verdict_q.received >= sums[SGES];
     end else if (available == '0 || item_ready_i) begin
       number_q <= number_q + 1'b1;
       offset_q <= '0;
+      if (number_q == number_t'(SGES - 1)) over_q <= 1'b1;
       if (available != '0) left_q <= left_q - length;
     end
     valid_q <= take || (valid_q && !done);
@@ -134,8 +148,6 @@ module requester_read_pieces (
   always_ff @(posedge clk_i) begin
     if (!rst_i && valid_q && verdict_q.has_data) begin
       assert (verdict_q.length != '0);
-      // the packetizer checked that the SGEs add up to the length
-      if (!located_q) assert (verdict_q.received < sums[SGES]);
     end
   end
 

@@ -40,7 +40,8 @@ module requester_send_judge (
   output roci_count_pkg::stall_counters_t        stall_o,         // why STALL, if it counts
   output logic [7:0]                       vendor_status_o, // of a local error
   output roci_pkg::psn_t                   last_psn_o,      // of the WQE (NOP: one before)
-  output logic                             ask_ack_o        // of a packet in mid-message
+  output logic                             ask_ack_o,       // of a packet in mid-message
+  output logic                             started_o        // a packet of the WQE was sent before
 );
 
   localparam logic [4:0] ACK_LOG2 = 5'd4;            // at least every 16 packets, see number_i
@@ -62,6 +63,7 @@ module requester_send_judge (
     logic [7:0] vendor_status;
     roci_pkg::psn_t last_psn;
     logic ask_ack;
+    logic started;
   } conditions_t;
 
   conditions_t now, now_q;
@@ -140,6 +142,7 @@ module requester_send_judge (
       now.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
     end
     now.last_psn = last_psn;
+    now.started = started;
     now.ask_ack = (number_i & ack_mask) == ack_mask
                   || (look_i.stop_valid && psn_i == before_stop);
   end
@@ -149,6 +152,7 @@ module requester_send_judge (
   assign vendor_status_o = now_q.vendor_status;
   assign last_psn_o = now_q.last_psn;
   assign ask_ack_o = now_q.ask_ack;
+  assign started_o = now_q.started;
 
   always_comb begin
     verdict_o = requester_send_pkg::VERDICT_SEND;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "requester/requester_bench.hpp"
+#include "roci_hwif.hpp"
 #include "roci_svstructs.hpp"
 
 using namespace roci::test;
@@ -119,6 +120,49 @@ TEST_CASE("pieces of responses at any place of any SGE list") {
     }
     bench.dut.run_until([&] { return bench.item.done(); }, "items");
     bench.dut.tick(5);
+  }
+}
+
+TEST_CASE("a list that ends before the packet fails its READ") {
+  Random random;
+  Bench bench(random());
+  bench.item.stall(Stall::any(random));
+  for (std::size_t n = 0; n < scaled(200); ++n) {
+    auto record = random_payload<pkg::read_record_write_t>(random);
+    std::uint32_t sum = 0;
+    for (unsigned k = 0; k < cfg::MAX_SGE_RD; ++k) {
+      const auto length = static_cast<std::uint32_t>(random.chance(0.4) ? 0 : random.below(3000));
+      record.sges[k].length = length;
+      sum += length;
+    }
+    bench.write(record);
+    auto v = random_payload<req::read_verdict_t>(random);
+    v.slot = record.slot;
+    v.has_data = true;
+    v.received = static_cast<std::uint32_t>(random.below(sum + 2));
+    const std::uint32_t there = v.received < sum ? sum - v.received : 0;
+    if (there >= 4096) continue;
+    v.length = static_cast<std::uint16_t>(random.between(there + 1, 4096));
+    // what is there, then the end
+    bench.item.collect();
+    bench.verdict.push(v);
+    bench.dut.run_until([&] {
+      return !bench.item.received().empty() && bench.item.received().back().last;
+    }, "the packet's end", 1000);
+    std::uint32_t placed = 0;
+    for (const auto& item : bench.item.received()) {
+      if (!item.last) placed += item.piece.length;
+    }
+    const auto& last = bench.item.received().back();
+    CAPTURE(sum, v.received, v.length);
+    REQUIRE(placed == there);
+    REQUIRE_FALSE(last.has_piece);
+    REQUIRE(last.end_info.drop);
+    REQUIRE(last.end_info.ack_event_valid);
+    REQUIRE(last.end_info.ack_event.kind == pkg::ACK_EVENT_LOCAL_ERROR);
+    REQUIRE(last.end_info.ack_event.syndrome ==
+            static_cast<unsigned>(roci::hwif::CqeStatus::LOC_QP_OP_ERR));
+    bench.item.received().clear();
   }
 }
 
