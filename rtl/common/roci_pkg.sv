@@ -172,6 +172,10 @@ package roci_pkg;
   // ------------------------------------------------------------------------------------- TX
   typedef enum logic {TX_REQUEST = 1'b0, TX_RESPONSE = 1'b1} tx_source_e;
 
+  // `wqe_index` of a READ response: its replay slot, and this bit if the READ was answered to its end
+  // before (wire.md 2.9).
+  localparam int unsigned RESPONSE_AGAIN = 14;
+
   // One packet, before its headers are built. Which extended headers it has follows from opcode.
   typedef struct packed {
     colour_t colour;                 // of the WQE, or sampled when the response walker popped the QP
@@ -190,7 +194,7 @@ package roci_pkg;
     logic [31:0] imm;                // ImmDt (wire bytes, unswapped) or IETH
     logic [7:0] syndrome;            // AETH
     logic [23:0] msn;                // AETH
-    sq_index_t wqe_index;            // requests: the WQE this packet belongs to
+    sq_index_t wqe_index;            // requests: the WQE this packet belongs to; READ responses: above
     epoch_t epoch;                   // requests
   } tx_desc_t;
 

@@ -12,7 +12,9 @@
 //   refused response has its very PSN. The poison ends with INIT, the way out of RESET:
 //   items of the old life are gone by then;
 // - a request waits here until its source has judged the refusal: a retransmission that was overtaken
-//   by its acknowledgement may find its region gone. It vanishes and poisons nothing.
+//   by its acknowledgement may find its region gone. It vanishes and poisons nothing;
+// - so does a response to a READ that was answered to its end before: its requester may have gone on
+//   when it saw the first answer, and the region with it (wire.md 2.9).
 //
 // Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
 // is discarded or its last beat has left (`done_i`).
@@ -124,7 +126,7 @@ module packet_tx_decide #(
   logic poisoned;
   logic piece_bad, packet_bad;
   roci_pkg::xlat_status_e packet_status;
-  logic packet_end, packet_end_ok, refuse, is_request;
+  logic packet_end, packet_end_ok, refuse, is_request, is_again;
   logic refused_ready;
   roci_pkg::tx_refused_t refused;
   logic decide, discard;
@@ -143,6 +145,7 @@ module packet_tx_decide #(
   roci_pkg::qp_t init_qp_q;
 
   always_comb begin
+    is_request = item_q.desc.source == roci_pkg::TX_REQUEST;
     // wire.md 1.4: ACKNOWLEDGE of RC is 0x11
     is_acknowledge = item_q.desc.source == roci_pkg::TX_RESPONSE && item_q.desc.opcode == 8'h11;
     poisoned = poison.valid && !is_acknowledge
@@ -155,8 +158,8 @@ module packet_tx_decide #(
     // does the answer in front end the item, and the item the packet?
     packet_end = item_valid_q && item_q.last
                  && (!item_q.has_piece || (answer_valid_i && answer_i.last));
-    refuse = packet_end && packet_bad && !poisoned;
-    is_request = item_q.desc.source == roci_pkg::TX_REQUEST;
+    is_again = !is_request && !is_acknowledge && item_q.desc.wqe_index[roci_pkg::RESPONSE_AGAIN];
+    refuse = packet_end && packet_bad && !poisoned && !is_again;
     refused_ready = is_request ? ask_q == ASK_KNOWN : !refused_response_valid_o;
     packet_end_ok = refuse ? (refused_ready && !init_now)
                   : (packet_bad || poisoned) ? 1'b1

@@ -214,7 +214,7 @@ package responder_pkg;
     RESPOND_OP_LEFT = 3'd6                // an ACK or NAK left
   } respond_op_e;
 
-  // `wqe_index` of a response: the replay slot of a READ response, or this bit for ACK and NAK.
+  // `wqe_index` of a response: of a READ response as roci_pkg says, or this bit for ACK and NAK.
   localparam int unsigned IS_ACKNOWLEDGE = 15;
 
   typedef struct packed {
@@ -233,6 +233,7 @@ package responder_pkg;
     logic is_read;                        // it is a READ response, else an ACK or NAK
     logic first;                          // READ: FIRST or ONLY
     logic last;                           // READ: LAST or ONLY
+    logic again;                          // READ: it was answered to its end before
     logic miss;                           // the entry at the cursor is needed first
     logic more;                           // there is more to do
     logic error;                          // ask for ERR

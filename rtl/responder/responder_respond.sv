@@ -103,6 +103,7 @@ module responder_respond #(
     roci_pkg::addr_t va;
     roci_pkg::mkey_t rkey;
     roci_pkg::replay_slot_t slot;
+    logic again;                                   // READ: answered to its end before
   } packet_t;
 
   // -------------------------------------------------------------------------- stage 0: choose
@@ -460,7 +461,7 @@ module responder_respond #(
   );
 
   // --------------------------------------------------------------------------- stage 3: packet
-  logic emit3_q, is_read3_q, first3_q, last3_q;
+  logic emit3_q, is_read3_q, first3_q, last3_q, again3_q;
   roci_pkg::colour_t colour3_q;
   roci_pkg::qp_t qp3_q;
   responder_pkg::respond_static_t static3_q;
@@ -477,6 +478,7 @@ module responder_respond #(
     is_read3_q <= result2.is_read;
     first3_q <= result2.first;
     last3_q <= result2.last;
+    again3_q <= result2.again;
     colour3_q <= s2_q.colour;
     qp3_q <= s2_q.op.qp;
     static3_q <= static2_q;
@@ -514,6 +516,7 @@ module responder_respond #(
     packet3.va = va3_q + 64'(offset3);
     packet3.rkey = rkey3_q;
     packet3.slot = slot3_q;
+    packet3.again = again3_q;
     packet3.length = '0;
     packet3.opcode = responder_pkg::OP_ACKNOWLEDGE;
     if (is_read3_q) begin
@@ -553,8 +556,11 @@ module responder_respond #(
     item_o.desc.payload_length = packet_out.length;
     item_o.desc.syndrome = packet_out.syndrome;
     item_o.desc.msn = packet_out.msn;
-    item_o.desc.wqe_index = packet_out.is_read ? 16'(packet_out.slot)
-                                              : 16'd1 << responder_pkg::IS_ACKNOWLEDGE;
+    item_o.desc.wqe_index = 16'd1 << responder_pkg::IS_ACKNOWLEDGE;
+    if (packet_out.is_read) begin
+      item_o.desc.wqe_index = 16'(packet_out.slot);
+      item_o.desc.wqe_index[roci_pkg::RESPONSE_AGAIN] = packet_out.again;
+    end
   end
 
   // ---------------------------------------------------------------------------------- requests for

@@ -32,6 +32,7 @@ module responder_respond_rules (
   logic reset, sends;
   logic ack_ready, ack_waits, read_ready;
   logic [7:0] behind;                  // cursor - ack_order: negative = READs before the ACK
+  logic [7:0] behind_answered;         // cursor - answered: negative = answered before
   logic [7:0] lower_by;                // ordinal - cursor: negative = before the cursor
   logic [23:0] packet_next;
   logic is_fatal;
@@ -44,6 +45,7 @@ module responder_respond_rules (
     read_ready = row_i.cursor != row_i.allowed;
     // wire.md 2.6: syndromes of ACKs are below 0x20
     ack_waits = row_i.ack_leaving && row_i.ack_syndrome[6:5] == 2'd0 && !read_ready;
+    behind_answered = row_i.cursor - row_i.answered;
     ack_ready = row_i.ack_valid && !behind[7] && !ack_waits;
     lower_by = op_i.ordinal - row_i.cursor;
     packet_next = row_i.packet + 24'd1;
@@ -136,6 +138,7 @@ module responder_respond_rules (
               result_o.is_read = 1'b1;
               result_o.first = row_i.packet == 24'd0 || row_i.restart;
               result_o.last = packet_next >= entry_packets_i;
+              result_o.again = behind_answered[7];
               row_o.restart = 1'b0;
               row_o.packet = packet_next;
               if (result_o.last) begin

@@ -7,6 +7,8 @@
 //   QP_ACCESS_ERROR; if the page table could not be read: NAK 0x63 and QP_FATAL;
 // - bus error while its payload was read: NAK 0x63 and QP_FATAL;
 // - underrun: the cursor goes back to it.
+// A READ that was answered to its end before is no trouble but for an underrun: the peer may have had
+// the data of the first round, and the region may rightly be gone (wire.md 2.9).
 // The replay slot rides as `wqe_index` of the response, so its entry tells ordinal and MSN.
 //
 // One case at a time; an aborted packet that finds no room is forgotten, and the peer asks again.
@@ -51,7 +53,9 @@ module responder_trouble (
   // ------------------------------------------------------------------------------------- cases
   always_comb begin
     done_bad = done_valid_i && done_i.source == roci_pkg::TX_RESPONSE
-               && done_i.fate != roci_pkg::TX_SENT;
+               && (done_i.fate == roci_pkg::TX_UNDERRUN
+                   || (done_i.fate == roci_pkg::TX_BUS_ERROR
+                       && !done_i.wqe_index[roci_pkg::RESPONSE_AGAIN]));
     done_case = '{underrun: done_i.fate == roci_pkg::TX_UNDERRUN, by_access: 1'b0, qp: done_i.qp,
                   slot: roci_pkg::replay_slot_t'(done_i.wqe_index), psn: done_i.psn};
     refused_case = '{underrun: 1'b0, by_access: refused_i.status != roci_pkg::XLAT_BUS_ERROR,

@@ -138,12 +138,17 @@ struct Maker {
   std::map<unsigned, std::optional<std::uint32_t>> poison;      // by source and QP
   std::deque<pkg::tx_desc_t> decided;
   double stale = 0.3;                          // chance that a refused request is
+  std::optional<bool> again{};                 // READ responses: answered before, or either
 
   void packet(unsigned qp, bool response, std::uint32_t psn, double fail, bool acknowledge) {
     auto desc = random_payload<pkg::tx_desc_t>(random);
     desc.qp = static_cast<decltype(desc.qp)>(qp);
     desc.source = response ? kResponse : kRequest;
     desc.psn = psn & 0xffffff;
+    if (again) {
+      desc.wqe_index = static_cast<decltype(desc.wqe_index)>((desc.wqe_index & ~0x4000u) |
+                                                             (*again ? 0x4000u : 0u));
+    }
     desc.opcode = response ? (acknowledge ? 0x11 : 0x10) : 0x0a;
     const auto pieces = acknowledge ? 0 : random.below(5);
     auto& poisoned = poison[qp * 2 + (response ? 1 : 0)];
@@ -189,6 +194,8 @@ struct Maker {
       for (const auto& g : placed) bench.piece.expect(g);
       return;
     }
+    // a READ that was answered before: it vanishes
+    if (response && !acknowledge && (desc.wqe_index >> 14 & 1) != 0) return;
     pkg::tx_refused_t refused{};
     refused.qp = desc.qp;
     refused.psn = desc.psn;
@@ -269,10 +276,27 @@ TEST_CASE("a stale request that is refused does not stop what follows") {
   REQUIRE(bench.dut->fence_busy_o == 0);
 }
 
+TEST_CASE("a response of a READ that was answered before stops nothing if it is refused") {
+  Random random;
+  Bench bench(random);
+  Maker make{bench, random, {}, {}};
+  make.again = true;
+  for (std::uint32_t round = 0; round < 20; ++round) {
+    const std::uint32_t psn = 0xfffff0 + 4 * round;
+    for (std::uint32_t n = 0; n < 4; ++n) make.packet(2, true, psn + n, n < 2 ? 1.0 : 0.0, false);
+    bench.idle(make.decided.size());
+  }
+  REQUIRE_FALSE(make.poison[2 * 2 + 1]);
+  REQUIRE(make.decided.size() >= 40);
+  REQUIRE(bench.desc.received().size() == make.decided.size());
+  REQUIRE(bench.dut->fence_busy_o == 0);
+}
+
 TEST_CASE("a packet that is refused behind RESET poisons nothing of the next life") {
   Random random;
   Bench bench(random);
   Maker make{bench, random, {}, {}};
+  make.again = false;
   const auto state_is = [&](pkg::qp_state_e to) {
     pkg::state_bcast_t state{};
     state.valid = true;

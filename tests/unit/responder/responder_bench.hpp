@@ -486,7 +486,9 @@ class Bench {
     last_response_cycle = dut.cycle();
     Qp& q = qps.at(item.desc.qp);
     if (q.refused && item.desc.opcode != 0x11) return;   // poisoned behind the refused one
-    if (refuse && item.has_piece && refuse(item)) {
+    // one of a READ that was answered before would only vanish
+    const bool again = (item.desc.wqe_index >> 14 & 1) != 0;
+    if (refuse && item.has_piece && !again && refuse(item)) {
       rp::tx_refused_t r{};
       r.qp = item.desc.qp;
       r.wqe_index = item.desc.wqe_index;

@@ -629,6 +629,7 @@ class TxModel {
                                       : config_.mtu();
     if (d.opcode != opcode) return "READ response with the wrong opcode";
     if (d.payload_length != length) return "READ response with the wrong length";
+    if ((d.wqe_index >> 14 & 1) != (cursor_ < answered_)) return "answered before, or not";
     if (d.opcode != 0x0e && (d.msn != e.msn || d.syndrome != 0x1f)) return "wrong AETH";
     if (item.has_piece != (length != 0)) return "payload or not";
     const rp::piece_t piece{false, rp::ACCESS_REMOTE_READ, e.rkey, length, e.va + offset};

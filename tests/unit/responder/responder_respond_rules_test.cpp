@@ -134,7 +134,11 @@ TEST_CASE("a duplicate READ lowers the cursor and starts with FIRST; answered do
   Rules r;
   r.row.allowed = r.row.cursor = r.row.answered = 254;
   for (unsigned n = 0; n < 3; ++n) r.event(rp::RESPOND_READ, 10 + n, 254 + n);
-  for (unsigned n = 0; n < 3; ++n) CHECK(r.walk(true, 1).last);
+  for (unsigned n = 0; n < 3; ++n) {
+    const auto w = r.walk(true, 1);
+    CHECK(w.last);
+    CHECK(!w.again);
+  }
   CHECK(r.row.answered == 1);                     // modulo 256
   r.lower(255, 4);
   CHECK(r.woke);
@@ -142,9 +146,11 @@ TEST_CASE("a duplicate READ lowers the cursor and starts with FIRST; answered do
   auto w = r.walk(true, 6);
   CHECK(w.first);
   CHECK(!w.last);
+  CHECK(w.again);                                 // the peer may have had it
   w = r.walk(true, 6);
   CHECK(!w.first);
   CHECK(w.last);
+  CHECK(w.again);
   CHECK(r.row.answered == 1);
   r.lower(0, 3);                                  // not before the cursor: will come anyway
   CHECK(r.row.cursor == 0);
