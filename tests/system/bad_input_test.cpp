@@ -7,7 +7,9 @@
 #include "wire/aeth.hpp"
 #include "wire/wire_codec.hpp"
 
+#include <functional>
 #include <memory>
+#include <optional>
 
 using namespace roci;
 using namespace roci::test;
@@ -401,6 +403,72 @@ TEST_CASE_METHOD(SharedNics, "frames that nobody should send, between good ones"
   CHECK(std::all_of(to.inside(), to.inside() + 100, [](uint8_t byte) { return byte == 0x77; }));
   REQUIRE(link.a.send(IBV_WR_RDMA_WRITE, std::span<ibv_sge>(), 5) == 0);
   expect_wc(link.a.cq, 5);
+}
+
+// The ring is the program's memory, and what is in it is read again when something was lost.
+TEST_CASE_METHOD(SharedNics, "a program that writes over requests which it has posted") {
+  sim::World& world = hosts.world;
+  Random random;
+  Witness witness(hosts);
+  // on the bus as in the process, so that the ring can be found by the address that the NIC reads
+  DeviceOptions direct;
+  direct.dma = DmaPolicy::DIRECT;
+  Host a(make_inproc_transport(world.nic(0)), direct);
+  constexpr uint32_t kBytes = 24000;
+  Region into(a.pd, kBytes), from(hosts.b.pd, kBytes);
+  using Control = hwif::SqWqeControl;
+  // what it makes of a READ (or WRITE) of kBytes from one SGE
+  const std::pair<const char*, std::function<void(uint8_t*)>> changes[] = {
+      {"nothing", [](uint8_t* w) { std::memset(w + 1, 0, 63); w[2] = 1; }},
+      {"shorter", [](uint8_t* w) { const uint32_t n = 1; std::memcpy(w + 8, &n, 4);
+                                   std::memcpy(w + 32 + 8, &n, 4); }},
+      {"longer", [](uint8_t* w) { const uint32_t n = 3 * kBytes; std::memcpy(w + 8, &n, 4);
+                                  std::memcpy(w + 32 + 8, &n, 4); }},
+      {"SGE shorter", [](uint8_t* w) { const uint32_t n = 7; std::memcpy(w + 32 + 8, &n, 4); }},
+      {"another operation", [](uint8_t* w) { w[0] ^= static_cast<uint8_t>(
+            static_cast<unsigned>(hwif::WrOpcode::WRITE) ^
+            static_cast<unsigned>(hwif::WrOpcode::READ)); }},
+      {"noise", [&](uint8_t* w) { for (int n = 0; n < 64; ++n) w[n] = static_cast<uint8_t>(random()); }}};
+  for (const auto opcode : {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE}) {
+    for (const auto& [name, change] : changes) {
+      for (unsigned round = 0; round < 2; ++round) {
+        INFO(name << ", " << (opcode == IBV_WR_RDMA_READ ? "READ" : "WRITE") << ", round " << round);
+        Wish wish;
+        wish.timeout = 1;                        // 8 us: shorter than the exchange
+        wish.retry_cnt = 7;
+        Connection link(a, world.nic(0), hosts.b, world.nic(1), wish);
+        sim::HostMemory& memory = world.nic(0).nic().memory();
+        std::optional<uint64_t> ring;
+        memory.set_observer([&](const sim::MemoryAccess& access) {
+          if (!access.write && !ring) ring = access.addr;
+        });
+        const size_t rule = world.fabric().add_rule(
+            sim::Rule().from_port(1).dest_qp(link.a.qp.number()).times(1 + round % 2).drop());
+        for (uint64_t id : {1, 2, 3}) {
+          REQUIRE(link.a.rdma(opcode, into.sge(0, kBytes), from, 0, id) == 0);
+        }
+        for (unsigned n = 0; n < 2000 && !ring; ++n) world.run(1);
+        memory.set_observer({});
+        REQUIRE(ring);
+        auto* wqe = reinterpret_cast<uint8_t*>(*ring);
+        REQUIRE(wqe[0] == static_cast<uint8_t>(opcode == IBV_WR_RDMA_READ
+                                                   ? hwif::WrOpcode::READ
+                                                   : hwif::WrOpcode::WRITE));
+        world.run(300 + random() % 1500);     // requests and answers are on their way
+        change(wqe);
+        witness.start();
+        witness.finish();                        // nobody else notices
+        world.run(5000);
+        ibv_wc wc{};
+        while (link.a.cq.poll(1, &wc) == 1) {    // whatever they are, they are of its requests
+          CHECK(wc.wr_id >= 1);
+          CHECK(wc.wr_id <= 3);
+        }
+        world.fabric().remove_rule(rule);
+      }
+    }
+  }
+  static_assert(Control::opcode::AT == 0 && Control::length::AT == 64);
 }
 
 TEST_CASE_METHOD(SharedNics,

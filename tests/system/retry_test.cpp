@@ -2,7 +2,7 @@
 //
 // What is sent again, how often, and what the receiver makes of it: limits of retries, duplicates,
 // acknowledgements. Exact expectations: frames on the wire, completions, counters, memory.
-#include "rtl_hosts.hpp"
+#include "tester.hpp"
 
 using namespace roci;
 using namespace roci::test;
@@ -303,6 +303,54 @@ TEST_CASE_METHOD(CountedNics, "a duplicated READ is answered again, from memory 
   CHECK(wire.psns(0, kReadRequest) == std::vector<uint32_t>{p, p});
   CHECK(counts(0, Counter::RETRY_TIMEOUT) == 1);
   CHECK(counts(1, Counter::RX_DUPLICATE_REQUEST) == 2);
+}
+
+TEST_CASE_METHOD(CountedNics,
+                 "a duplicated READ whose region is gone: no answer, and the queue pair is well") {
+  Random random;
+  Connection link(hosts);
+  constexpr size_t kBytes = 40000;
+  Region into(hosts.b.pd, kBytes);
+  auto from = std::make_unique<Region>(hosts.a.pd, kBytes);
+  randomize(from->buffer, random);
+  const uint64_t address = from->buffer.address();
+  const uint32_t rkey = from->mr.rkey();
+  Tester late(hosts.world, link);            // a copy of b's request that the fabric held back
+  REQUIRE(link.b.read(into.sge(0, kBytes), *from, 0, 1) == 0);
+  expect_wc(link.b.cq, 1);
+  CHECK(std::memcmp(into.buffer.data(), from->buffer.data(), kBytes) == 0);
+
+  {
+    INFO("memory cannot be read any more");
+    sim::HostMemory& memory = hosts.world.nic(0).nic().memory();
+    memory.add_error_range(address & ~uint64_t{4095}, 4096, true, false);
+    late.send(kReadRequest, 0, kBytes, address, rkey);
+    hosts.world.run(20000);
+    memory.clear_error_ranges();
+  }
+  {
+    INFO("the region is deregistered");
+    from.reset();
+    wire.clear();
+    late.send(kReadRequest, 0, kBytes, address, rkey);
+    hosts.world.run(20000);
+    CHECK(wire.sent(0, {kReadFirst, kReadMiddle, kReadLast}) == 0);
+    CHECK(wire.acknowledges(0, 0x62) == 0);
+    CHECK(wire.acknowledges(0, 0x63) == 0);
+  }
+  CHECK(counts(0, Counter::RX_DUPLICATE_REQUEST) == 2);
+  // both directions work
+  Region a_buffer(hosts.a.pd, 4096), b_buffer(hosts.b.pd, 4096);
+  for (auto [one, other, sent, got] : {std::tuple{&link.a, &link.b, &a_buffer, &b_buffer},
+                                       std::tuple{&link.b, &link.a, &b_buffer, &a_buffer}}) {
+    ibv_sge sge = got->sge(0, 4096);
+    REQUIRE(post_recv(other->qp, &sge, 1, 9) == 0);
+    randomize(sent->buffer, random);
+    REQUIRE(one->send(IBV_WR_SEND, sent->sge(0, 3000), 2) == 0);
+    expect_wc(one->cq, 2);
+    expect_wc(other->cq, 9);
+    CHECK(std::memcmp(sent->buffer.data(), got->buffer.data(), 3000) == 0);
+  }
 }
 
 TEST_CASE_METHOD(SharedNics,
