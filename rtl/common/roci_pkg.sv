@@ -365,7 +365,8 @@ package roci_pkg;
   } ack_state_t;
 
   // packetizer -> ack: a WQE that cannot be executed (bad WQE, failed local operation). It waits
-  // there until it is the oldest, then the QP fails with this status.
+  // there until it is the oldest, then the QP fails with this status. Status SUCCESS: the WQE stalls,
+  // and what was sent before it did not ask for an acknowledgement: it has to be sent again.
   typedef struct packed {
     qp_t qp;
     sq_index_t wqe_index;
@@ -379,7 +380,7 @@ package roci_pkg;
   typedef enum logic [2:0] {
     RETRY_FLUSH = 3'd0,              // the QP failed: its WQEs come again as flush records
     RETRY_OVERTAKEN = 3'd1,          // uncounted: an ACK overtook a rewind, or a stop
-    RETRY_UNDERRUN = 3'd2,           // uncounted: payload came late
+    RETRY_UNDERRUN = 3'd2,           // uncounted: payload came late, or nobody asked for an ACK
     RETRY_TIMEOUT = 3'd3,            // counts, always acts
     RETRY_NAK_SEQUENCE = 3'd4,       // counts, once per loss
     RETRY_IMPLIED_NAK = 3'd5,        // counts, once per loss

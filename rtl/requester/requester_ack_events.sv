@@ -84,7 +84,7 @@ module requester_ack_events (
   } failure_t;
 
   typedef enum logic [2:0] {
-    OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE
+    OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE, OP_UNASKED
   } op_e;
 
   typedef struct packed {
@@ -195,7 +195,7 @@ module requester_ack_events (
       {op.status, op.vendor_status} = context_pkg::xlat_failure(refused_i.status);
       refused_ready_o = 1'b1;
     end else if (local_error_valid_i) begin
-      op.op = OP_LOCAL;
+      op.op = local_error_i.status == 7'(roci_hwif_pkg::CQE_STATUS_SUCCESS) ? OP_UNASKED : OP_LOCAL;
       op.qp = local_error_i.qp;
       op.psn = local_error_i.psn;
       op.wqe_index = local_error_i.wqe_index;
@@ -288,6 +288,14 @@ module requester_ack_events (
         // void if the QP went on since, or if nothing is outstanding
         if (distance == '0 && window != '0 && !fatal) begin
           next.timer = 1'b1;
+          push = 1'b1;
+        end
+      end
+
+      OP_UNASKED: begin
+        // void if an acknowledgement of all came in between
+        if (window != '0) begin
+          next.underrun = 1'b1;
           push = 1'b1;
         end
       end

@@ -21,6 +21,9 @@
 //   the WQE is fetched from again belongs to the program.
 // - In ERR each WQE gives a flush record and no packet; a WQE that cannot be executed is reported
 //   (`local_error_o`) and stalls there until the QP fails for it.
+// - The end of a message may go without AckReq because the next message will ask. If that one then
+//   stalls all the same (SQD, RNR wait) it is reported too, without an error: the QP goes back to
+//   what is not acknowledged. What is sent again ends with AckReq always.
 // - Quantum: from when somebody else waits, a QP sends at least QUANTUM_PACKETS more packets and
 //   for at least QUANTUM_CYCLES (a refetch takes that long: two QPs must not wait for each
 //   other's), then it yields, inside a message or between two.
@@ -116,7 +119,6 @@ module requester_packetizer #(
   logic in_hand_q;                     // an SGE of the WQE is in hand
   logic passed_q;                      // packets below resume_psn are passed over
   roci_pkg::psn_t psn_q;               // of the packet at work or the next one
-  logic [3:0] number_q;                // its place in the message, modulo 16
   roci_pkg::psn_t last_psn_q;          // of the WQE
   logic [31:0] left_q;                 // bytes of the message from psn_q on
   roci_pkg::addr_t va_q;               // at the peer: of a READ, from psn_q on
@@ -126,7 +128,7 @@ module requester_packetizer #(
   roci_pkg::packet_len_t packet_left_q;  // its bytes to come
   roci_pkg::packet_len_t packet_len_q;
   logic [7:0] opcode_q;
-  logic ask_ack_q;
+  logic ask_ack_q, leave_out_q;
   logic started_q;                     // a packet of the WQE was sent before
 
   logic inflight_valid_q;
@@ -137,6 +139,7 @@ module requester_packetizer #(
   roci_pkg::rewind_kind_e rewind_kind_q;
   roci_pkg::rewind_point_t rewind_point_q;
   logic bus_error_q;                   // REPORT: to context_qp_state, else to requester_ack
+  logic owes_q;                        // REPORT: an AckReq that was left out
   logic [7:0] vendor_status_q;
 
   // ------------------------------------------------------------------------------ parts
@@ -163,7 +166,7 @@ module requester_packetizer #(
   roci_count_pkg::stall_counters_t stall;
   logic [7:0] vendor_status;
   roci_pkg::psn_t psn, last_psn;
-  logic ask_ack, quantum_over, started;
+  logic ask_ack, leave_out, owes, quantum_over, quantum_late, follows, started;
 
   requester_wqe_front u_front (
     .clk_i, .rst_i,
@@ -178,6 +181,7 @@ module requester_packetizer #(
     .epoch_i, .ack_state_i, .state_i, .rnr_i,
     .wqe_valid_i(wqe_valid), .wqe_ready_o(wqe_ready), .wqe_i(front_wqe),
     .next_valid_o(next_valid), .next_wqe_o(next_wqe), .take_i(take), .cur_o(look),
+    .follows_o(follows),
     .commit_valid_i(commit), .commit_i(commit_row),
     .window_log2_o(window_log2)
   );
@@ -192,10 +196,11 @@ module requester_packetizer #(
   );
 
   requester_send_judge u_judge (
-    .clk_i, .look_i(look), .row_i(row), .passed_i(passed_q), .psn_i(psn), .number_i(number_q),
-    .window_log2_i(window_log2), .quantum_over_i(quantum_over),
+    .clk_i, .look_i(look), .row_i(row), .passed_i(passed_q), .psn_i(psn),
+    .window_log2_i(window_log2), .quantum_over_i(quantum_over), .quantum_late_i(quantum_late),
+    .follows_i(follows),
     .verdict_o(verdict), .stall_o(stall), .vendor_status_o(vendor_status), .last_psn_o(last_psn),
-    .ask_ack_o(ask_ack), .started_o(started)
+    .ask_ack_o(ask_ack), .leave_out_o(leave_out), .started_o(started)
   );
 
   assign wqe = look.wqe;
@@ -305,6 +310,7 @@ module requester_packetizer #(
   logic records_gone;                  // owners have the records, or take them in this cycle
   logic emit;                          // an item leaves here
   logic packet_done;
+  logic resent;                        // the packet was sent before
   roci_pkg::psn_t end_psn;             // one past the packet, of a READ past its responses
   roci_pkg::tx_item_t item;
 
@@ -315,6 +321,7 @@ module requester_packetizer #(
                         && (!read_valid_q || read_record_ready_i);
   assign emit = step_q == EMIT && item_free && (!piece_last || records_gone);
   assign packet_done = emit && piece_last;
+  assign resent = requester_send_pkg::psn_after(row_q.max_psn, psn_q);
   assign end_psn = (is_read ? last_psn_q : psn_q) + 24'd1;
 
   always_comb begin
@@ -332,7 +339,7 @@ module requester_packetizer #(
     item.desc.pd = look.ctx.pd;
     item.desc.opcode = opcode_q;
     item.desc.psn = psn_q;
-    item.desc.ackreq = packet_last_q || ask_ack_q;
+    item.desc.ackreq = ask_ack_q || (packet_last_q && (!leave_out_q || resent));
     // SE is for what makes a completion there (wire.md 1.4)
     item.desc.solicited = packet_last_q && wqe.solicited
                           && (wqe.kind == requester_send_pkg::KIND_SEND || wqe.has_imm);
@@ -363,6 +370,7 @@ module requester_packetizer #(
     if (step_q == EMIT) begin
       whole = packet_last_q;
       if (requester_send_pkg::psn_after(end_psn, row_q.max_psn)) commit_row.max_psn = end_psn;
+      commit_row.unasked = item.desc.ackreq ? 4'd0 : row_q.unasked + 4'd1;
       if (is_read) begin
         commit_row.read_end_psn = end_psn;
       end else if (requester_send_pkg::psn_after(look.acked_psn, row_q.read_end_psn)) begin
@@ -400,8 +408,12 @@ module requester_packetizer #(
   assign quantum_over = (packets_q == PACKET_BITS'(QUANTUM_PACKETS)
                          && cycles_q == CYCLE_BITS'(QUANTUM_CYCLES))
                         || (begun_q && wqe.colour != colour_i);
+  assign quantum_late = cycles_q >= CYCLE_BITS'(QUANTUM_CYCLES - QUANTUM_CYCLES / 8);
 
   // ------------------------------------------------------------------------------ steps
+  // The message before ended without AckReq, and this one, which was to ask, does not start.
+  assign owes = verdict == requester_send_pkg::VERDICT_STALL && row_q.unasked != '0
+                && packet_first;
   assign take = next_valid && (step_q == IDLE || (packet_done && packet_last_q)
                                || (step_q == DROP && sge_dropped));
   assign turn_o = take && next_wqe.turn;
@@ -417,7 +429,8 @@ module requester_packetizer #(
       DECIDE: begin
         unique case (verdict)
           requester_send_pkg::VERDICT_DISCARD: step_d = DROP;
-          requester_send_pkg::VERDICT_STALL, requester_send_pkg::VERDICT_YIELD: step_d = REWIND;
+          requester_send_pkg::VERDICT_STALL: step_d = owes ? REPORT : REWIND;
+          requester_send_pkg::VERDICT_YIELD: step_d = REWIND;
           requester_send_pkg::VERDICT_BUS_ERROR, requester_send_pkg::VERDICT_LOCAL_ERROR: begin
             step_d = REPORT;
           end
@@ -478,6 +491,8 @@ module requester_packetizer #(
         packet_left_q <= packet_len;
         opcode_q <= {3'd0, operation};
         ask_ack_q <= ask_ack;
+        leave_out_q <= leave_out;
+        owes_q <= owes;
         record_q <= record;
         rewind_kind_q <= verdict == requester_send_pkg::VERDICT_YIELD ? roci_pkg::REWIND_YIELD
                                                                       : roci_pkg::REWIND_STALL;
@@ -495,7 +510,6 @@ module requester_packetizer #(
       SKIP: begin
         psn_q <= row_q.resume_psn;
         passed_q <= 1'b1;
-        number_q <= skip_count[3:0];
         left_q <= wqe.length - skip_offset;
         if (is_read) va_q <= wqe.va + 64'(skip_offset);
         inline_q <= skip_offset[8:0];
@@ -515,7 +529,6 @@ module requester_packetizer #(
         if (piece_last) begin
           row_q <= commit_row;
           psn_q <= psn_q + 24'd1;
-          number_q <= number_q + 4'd1;
           left_q <= left_q - 32'(packet_len_q);
         end
       end
@@ -526,7 +539,6 @@ module requester_packetizer #(
       begun_q <= 1'b0;
       in_hand_q <= 1'b0;
       passed_q <= 1'b0;
-      number_q <= '0;
       left_q <= next_wqe.length;
       va_q <= next_wqe.va;
       inline_q <= '0;
@@ -567,10 +579,11 @@ module requester_packetizer #(
     local_error_o.qp = wqe.qp;
     local_error_o.wqe_index = wqe.index;
     local_error_o.psn = row_q.next_psn;
-    local_error_o.status = vendor_status_q == roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH
+    local_error_o.vendor_status = vendor_status_q;
+    local_error_o.status = owes_q ? roci_hwif_pkg::CQE_STATUS_SUCCESS
+                           : vendor_status_q == roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH
                            ? roci_hwif_pkg::CQE_STATUS_LOC_LEN_ERR
                            : roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR;
-    local_error_o.vendor_status = vendor_status_q;
 
     state_error_valid_o = step_q == REPORT && bus_error_q;
     state_error_o.qp = wqe.qp;
@@ -590,7 +603,7 @@ module requester_packetizer #(
     sent_o.psn <= psn_q;
     sent_o.next_psn <= commit_row.max_psn;
     stalled_o <= step_q == DECIDE && !rst_i ? stall : '0;
-    resent_o <= packet_done && !rst_i && requester_send_pkg::psn_after(row_q.max_psn, psn_q);
+    resent_o <= packet_done && !rst_i && resent;
   end
 
   always_ff @(posedge clk_i) begin

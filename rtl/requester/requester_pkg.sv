@@ -20,7 +20,7 @@ package requester_pkg;
     roci_pkg::psn_t acked_psn;       // everything below it is acknowledged
     ack_pending_e pending;
     logic timer;                     // the ACK timer expired
-    logic underrun;                  // a packet at or after acked_psn was aborted
+    logic underrun;                  // a packet at or after acked_psn was aborted, or did not ask
     logic sqd;                       // the QP is in SQD: its messages end, none begins
     logic idle;                      // all that it sent there is acknowledged (as of the last event)
     logic drained;                   // in ERR: no READ data comes any more

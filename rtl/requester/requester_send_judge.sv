@@ -31,20 +31,22 @@ module requester_send_judge (
   input  wire requester_send_pkg::row_t    row_i,       // the QP's row, rewind point loaded
   input  wire                              passed_i,    // packets below resume_psn are passed over
   input  wire roci_pkg::psn_t              psn_i,       // of the next packet
-  input  wire [3:0]                        number_i,    // its place in the message, modulo 16
   input  wire [4:0]                        window_log2_i,   // byte cap
   input  wire                              quantum_over_i,
+  input  wire                              quantum_late_i,  // soon over, if somebody else waits
+  input  wire                              follows_i,   // requester_send_rows
 
   // one cycle later
   output requester_send_pkg::verdict_e     verdict_o,
   output roci_count_pkg::stall_counters_t        stall_o,         // why STALL, if it counts
   output logic [7:0]                       vendor_status_o, // of a local error
   output roci_pkg::psn_t                   last_psn_o,      // of the WQE (NOP: one before)
-  output logic                             ask_ack_o,       // of a packet in mid-message
+  output logic                             ask_ack_o,       // wherever the packet is in its message
+  output logic                             leave_out_o,     // AckReq, at its end
   output logic                             started_o        // a packet of the WQE was sent before
 );
 
-  localparam logic [4:0] ACK_LOG2 = 5'd4;            // at least every 16 packets, see number_i
+  localparam logic [4:0] ACK_LOG2 = 5'd4;            // at least every 16 packets, see row_t.unasked
 
   // What the verdict depends on.
   typedef struct packed {
@@ -63,6 +65,7 @@ module requester_send_judge (
     logic [7:0] vendor_status;
     roci_pkg::psn_t last_psn;
     logic ask_ack;
+    logic leave_out;
     logic started;
   } conditions_t;
 
@@ -71,6 +74,8 @@ module requester_send_judge (
   logic is_read, is_nop;
   logic started;                       // a packet of this WQE was sent before
   logic [15:0] record_distance;
+  logic next_record, few_unasked;
+  logic [24:0] cap_used;               // in halves of the cap
   logic credit, near, inside_cap;
   roci_pkg::psn_t last_psn, before_stop, cap_base, cap_distance, window_distance, psn_distance;
   logic [3:0] size_log2;               // largest packet in the window, this one included
@@ -110,12 +115,21 @@ module requester_send_judge (
   assign cap_log2 = window_log2_i > 5'(size_log2) ? window_log2_i - 5'(size_log2) : 5'd0;
   assign full_log2 = window_log2_i > 5'(look_i.ctx.mtu_log2)
                      ? window_log2_i - 5'(look_i.ctx.mtu_log2) : 5'd0;
-  assign inside_cap = behind(cap_distance) || (cap_distance >> cap_log2) == '0;
+  assign cap_used = {cap_distance, 1'b0} >> cap_log2;
+  assign inside_cap = behind(cap_distance) || cap_used[24:1] == '0;
 
-  // Inside a message an ACK is asked for every 16 packets, or every quarter of the cap if that is
-  // less (architecture.md 3.1).
-  // Each message ends with an AckReq, so half a record region never goes by without one. Leaving it
-  // out on some ends of messages would be decided beside this.
+  // An ACK is asked for every 16 packets, or every quarter of the cap if that is less, and at the end
+  // of a message, unless (architecture.md 3.1) nobody waits for its completion and the next one
+  // follows at once: it is here and needs nothing but windows. Its record is free (the WQE has one
+  // block), less than half of the byte cap is used; and an ACK was asked for within half the records.
+  assign next_record = record_distance != ~(16'hffff << look_i.ctx.inflight_log2);
+  always_comb begin
+    unique case (look_i.ctx.inflight_log2)
+      4'd3: few_unasked = row_i.unasked < 4'd3;
+      4'd4: few_unasked = row_i.unasked < 4'd7;
+      default: few_unasked = 1'b1;
+    endcase
+  end
   assign ack_log2 = full_log2 < 5'd2 ? 5'd0
                     : (full_log2 - 5'd2 < ACK_LOG2 ? full_log2 - 5'd2 : ACK_LOG2);
   assign ack_mask = ~(4'hf << ack_log2);
@@ -143,8 +157,11 @@ module requester_send_judge (
     end
     now.last_psn = last_psn;
     now.started = started;
-    now.ask_ack = (number_i & ack_mask) == ack_mask
+    now.ask_ack = (row_i.unasked & ack_mask) == ack_mask
                   || (look_i.stop_valid && psn_i == before_stop);
+    now.leave_out = follows_i && !look_i.wqe.signaled && !is_read && look_i.wqe.blocks == 4'd1
+                    && look_i.state == roci_pkg::QPS_RTS && !look_i.stop_valid
+                    && !quantum_late_i && next_record && few_unasked && cap_used == '0;
   end
 
   always_ff @(posedge clk_i) now_q <= now;
@@ -152,6 +169,7 @@ module requester_send_judge (
   assign vendor_status_o = now_q.vendor_status;
   assign last_psn_o = now_q.last_psn;
   assign ask_ack_o = now_q.ask_ack;
+  assign leave_out_o = now_q.leave_out;
   assign started_o = now_q.started;
 
   always_comb begin

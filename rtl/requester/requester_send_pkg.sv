@@ -67,6 +67,7 @@ package requester_send_pkg;
     roci_pkg::psn_t mark_psn;
     logic [3:0] size_before;
     logic [3:0] size_since;
+    logic [3:0] unasked;             // packets sent since the last one with AckReq
   } row_t;
 
   // Everything known of a QP when its WQE comes to its turn.

@@ -36,6 +36,9 @@ module requester_send_rows (
   output requester_send_pkg::wqe_t         next_wqe_o,     // it
   input  wire                              take_i,         // not without next_valid_o
   output requester_send_pkg::look_t        cur_o,          // the WQE taken last
+  output logic                             follows_o,      // the next WQE is of its QP, sends packets
+                                                           // no larger than its own, and waits for
+                                                           // nothing but windows
 
   input  wire                              commit_valid_i, // new dynamic row of cur_o's QP
   input  wire requester_send_pkg::row_t    commit_i,
@@ -150,7 +153,8 @@ module requester_send_rows (
   assign ctx_row = '{epoch: epoch_row.epoch, next_psn: ctx_i.wdata[23:0],
                      max_psn: ctx_i.wdata[23:0], resume_psn: ctx_i.wdata[23:0],
                      read_end_psn: ctx_i.wdata[23:0], read_ordinal: '0,
-                     mark_psn: ctx_i.wdata[23:0], size_before: '0, size_since: '0};
+                     mark_psn: ctx_i.wdata[23:0], size_before: '0, size_since: '0,
+                     unasked: '0};
   assign row_wdata = commit_valid_i ? commit_i : ctx_row;
 
   common_ram_sdp #(.WIDTH($bits(requester_send_pkg::row_t)), .DEPTH(QPS)) u_rows (
@@ -226,6 +230,12 @@ module requester_send_rows (
     look.stop_valid = ack_row.stop_valid;
     look.stop_psn = ack_row.stop_psn;
   end
+
+  assign follows_o = next_valid_o && wait_q.qp == cur_q.wqe.qp && wait_q.epoch == cur_q.wqe.epoch
+                     && (wait_q.kind == requester_send_pkg::KIND_SEND
+                         || wait_q.kind == requester_send_pkg::KIND_WRITE)
+                     && !wait_q.bus_error && wait_q.vendor_status == '0 && !wait_q.fence
+                     && look.size_log2 <= cur_q.size_log2;
 
   assign next_valid_o = wait_valid_q && fresh_q;
   assign next_wqe_o = wait_q;

@@ -388,3 +388,55 @@ TEST_CASE_METHOD(EachChip,
   CHECK(writes == by_flush);
   hosts.world.nic(0).nic().memory().set_observer({});
 }
+
+TEST_CASE("a request that fails behind others of which none asked for an acknowledgement") {
+  for (const auto chip : configs()) {
+    INFO(sim::to_string(chip));
+    RtlHosts& hosts = Nics::get(chip).hosts;
+    const Counts counts(hosts);
+    Random random;
+    Wish wish;
+    wish.cap = caps(64, 1);
+    Region from(hosts.a.pd, 8192), to(hosts.b.pd, 8192);
+    Region bad(hosts.a.pd, 4096);
+    randomize(from.buffer, random);
+    enum { bad_key, bad_bounds, bus_error, remote_key, kinds };
+    for (unsigned kind = 0; kind < kinds; ++kind) {
+      for (const size_t at : {1u, 5u, 20u}) {
+        INFO("kind " << kind << " at " << at);
+        std::memset(to.buffer.data(), 0x55, to.buffer.size());
+        Connection link(hosts, wish);
+        if (kind == bus_error) {
+          hosts.world.nic(0).nic().memory().add_error_range(bad.buffer.address(), 4096, true,
+                                                            false);
+        }
+        std::vector<ibv_sge> sges(32);
+        std::vector<ibv_send_wr> wrs(32);
+        for (size_t n = 0; n < 32; ++n) {
+          sges[n] = from.sge(64 * n, 64);
+          wrs[n] = send_wr(IBV_WR_RDMA_WRITE, &sges[n], 1, n, n == 0 ? IBV_SEND_SIGNALED : 0);
+          wrs[n].wr.rdma = {to.buffer.address() + 64 * n, to.mr.rkey()};
+          if (n != 0) wrs[n - 1].next = &wrs[n];
+        }
+        if (kind == bad_key) sges[at].lkey ^= 0x40;
+        if (kind == bad_bounds) sges[at] = {from.buffer.address() + 8192 - 32, 64, from.mr.lkey()};
+        if (kind == bus_error) sges[at] = bad.sge(0, 64);
+        if (kind == remote_key) wrs[at].wr.rdma.rkey ^= 0x40;
+        const uint64_t start = hosts.world.cycle();
+        REQUIRE(post(link.a.qp, wrs[0]) == 0);
+        expect_wc(link.a.cq, 0);
+        expect_wc(link.a.cq, at,
+                  kind == bus_error    ? IBV_WC_LOC_QP_OP_ERR
+                  : kind == remote_key ? IBV_WC_REM_ACCESS_ERR
+                                       : IBV_WC_LOC_PROT_ERR);
+        CHECK(hosts.world.cycle() - start < 20000);          // the ACK timer takes 16 million
+        for (size_t n = at + 1; n < 32; ++n) expect_wc(link.a.cq, n, IBV_WC_WR_FLUSH_ERR);
+        no_wc(link.a.cq);
+        CHECK(equal(from, 0, to, 0, 64 * at));
+        CHECK(to.buffer[64 * at] == 0x55);
+        hosts.world.nic(0).nic().memory().clear_error_ranges();
+      }
+    }
+    CHECK(counts(0, Counter::RETRY_TIMEOUT) == 0);
+  }
+}

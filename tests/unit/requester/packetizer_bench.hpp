@@ -54,6 +54,28 @@ struct Bench : Agent {
   std::uint64_t resent = 0, resent_expected = 0;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> records_due;
   std::uint64_t items_expected = 0, inflight_expected = 0, read_expected = 0;
+  // WQEs in the order in which they were pushed, and items that must come
+  struct Pushed {
+    unsigned qp;
+    std::uint8_t epoch;
+    Wqe wqe;
+    bool good;
+  };
+  std::vector<Pushed> pushed;
+  struct Awaited {
+    pkg::tx_item_t item;                     // but for AckReq
+    bool end;                                // of its message
+    bool forced;                             // AckReq because of a stop
+    bool resent;
+    unsigned window_log2;
+    std::uint32_t mtu;
+    std::size_t push;                        // which one of `pushed`
+  };
+  std::deque<Awaited> awaited;
+  bool checks_items = true, checks_sent = true;
+  std::map<unsigned, unsigned> unasked;      // packets of each QP since the last AckReq
+  std::uint64_t left_out = 0;                // ends of messages without AckReq
+  bool packet_asks = false, inside = false;  // of the packet that is coming out
   std::deque<pkg::epoch_bcast_t> epochs;     // to broadcast, one per cycle
   unsigned window_log2 = 18;
   int colour = 0;                            // of what is pushed, and of what is fetched now
@@ -78,7 +100,9 @@ struct Bench : Agent {
     dut->colour_i = 0;
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared", 5000);
+    item.collect();
     item.on_transfer([this](const pkg::tx_item_t& i) {
+      if (checks_items) check_item(i);
       REQUIRE((dut->fence_busy_o >> i.desc.colour & 1) == 1);
       // the records of a WQE are with their owners before its last packet
       const auto due = records_due.find(item.transfers());
@@ -98,6 +122,34 @@ struct Bench : Agent {
     dut.attach(item);
   }
 
+  void check_item(const pkg::tx_item_t& got) {
+    if (awaited.empty()) throw Failure("unexpected item " + got.to_string());
+    const Awaited a = awaited.front();
+    awaited.pop_front();
+    const Pushed& w = pushed.at(a.push);
+    unsigned& since = unasked[w.qp];
+    if (!inside) {
+      packet_asks = a.forced || asks_by_rule(since, a.window_log2, a.mtu);
+      if (a.end && !packet_asks) {
+        // it may go without if the next one is here and good for it
+        const bool may = a.push + 1 < pushed.size() && pushed[a.push + 1].qp == w.qp &&
+                         pushed[a.push + 1].epoch == w.epoch && !a.resent &&
+                         may_leave_out(w.wqe, pushed[a.push + 1].wqe, pushed[a.push + 1].good,
+                                       a.mtu);
+        packet_asks = !may || got.desc.ackreq;
+        left_out += !packet_asks;
+      }
+    }
+    pkg::tx_item_t want = a.item;
+    want.desc.ackreq = packet_asks;
+    if (!(got == want)) {
+      throw Failure("item differs\n  expected " + want.to_string() + "\n  got      " +
+                    got.to_string() + "\n ROCI_SEED=" + std::to_string(base_seed()));
+    }
+    inside = !got.last;
+    if (got.last) since = packet_asks ? 0 : since + 1;
+  }
+
   void stalls() {
     block.stall(Stall::any(random));
     inflight.stall(Stall::any(random));
@@ -108,7 +160,7 @@ struct Bench : Agent {
   }
 
   void sample() override {
-    if (const auto s = pkg::sent_t::unpack(dut->sent_o); s.valid) {
+    if (const auto s = pkg::sent_t::unpack(dut->sent_o); s.valid && checks_sent) {
       REQUIRE_FALSE(sent.empty());
       REQUIRE(s == sent.front());
       sent.pop_front();
@@ -201,6 +253,7 @@ struct Bench : Agent {
   std::uint16_t push(Qp& qp, const Wqe& w, bool last = true, bool turn = false, bool err = false) {
     const auto raw = w.to_blocks(random, w.blocks);
     const auto first = qp.index;
+    pushed.push_back({qp.number, qp.epoch, w, !err && w.verdict(first) == kFine});
     for (unsigned n = 0; n < w.blocks; ++n) {
       pkg::wqe_block_t b{};
       b.colour = colour;
@@ -282,10 +335,11 @@ struct Bench : Agent {
     }
     for (std::uint32_t n = from; n < std::min(count, to); ++n) {
       const std::uint32_t psn = (qp.psn + n) & kPsnMask;
-      auto items = packet(w, qp.ctx, qp.psn, psn, at, window_log2, common(qp, index));
-      for (auto& i : items) {
-        if (((psn + 1) & kPsnMask) == stop) i.desc.ackreq = true;
-        item.expect(i);
+      const auto items = packet(w, qp.ctx, qp.psn, psn, at, common(qp, index));
+      for (const auto& i : items) {
+        awaited.push_back({i, read || n + 1 == count, ((psn + 1) & kPsnMask) == stop,
+                           psn_before(psn, qp.max_psn), window_log2, qp.ctx.mtu(),
+                           pushed.size() - 1});
       }
       items_expected += items.size();
       pkg::sent_t s{};
@@ -339,7 +393,7 @@ struct Bench : Agent {
     int quiet = 0;
     dut.run_until(
         [&] {
-          const bool still = block.empty() && item.done() && inflight.done() &&
+          const bool still = block.empty() && awaited.empty() && inflight.done() &&
                              read_record.done() && local_error.done() && state_error.done() &&
                              rewind.done() && sent.empty() && epochs.empty();
           quiet = still ? quiet + 1 : 0;

@@ -357,6 +357,15 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
             REQUIRE(bench.stale == (p < m.acked));
             m.fail_local(p, index, status(hwif::CqeStatus::LOC_PROT_ERR),
                          vendor(hwif::VendorStatus::KEY_BOUNDS));
+          } else if (random.chance(0.5)) {
+            // what was sent did not ask for an acknowledgement
+            pkg::local_error_t unasked{};
+            unasked.qp = static_cast<decltype(unasked.qp)>(qp);
+            unasked.psn = Bench::psn(m.next);
+            bench.local.push(unasked);
+            if (m.next != m.acked) m.underrun = true;
+            expect_push = m.next != m.acked;
+            break;
           } else {
             pkg::local_error_t error{};
             error.qp = static_cast<decltype(error.qp)>(qp);

@@ -35,7 +35,7 @@ struct Question {
   bool passed;                       // what need not be sent again is behind
   std::uint32_t psn;
   unsigned window_log2;
-  bool quantum_over;
+  bool quantum_over, quantum_late, follows;
 };
 
 // Which counter a STALL moves.
@@ -134,6 +134,11 @@ Question ask(Random& random) {
   look.stop_psn = near(q.psn, 2);
   q.window_log2 = static_cast<unsigned>(random.between(6, 24));
   q.quantum_over = random.chance(0.05);
+  q.quantum_late = random.chance(0.1);
+  q.follows = random.chance(0.9);
+  w.signaled = random.chance(0.3);
+  w.blocks = static_cast<std::uint8_t>(random.chance(0.7) ? 1 : random.between(2, 8));
+  look.ctx.inflight_log2 = static_cast<std::uint8_t>(random.between(3, 15));
   return q;
 }
 
@@ -144,15 +149,17 @@ TEST_CASE("every verdict by the rules") {
   Dut<DUT_CLASS> dut;
   std::array<std::size_t, 9> seen{};
   std::array<std::size_t, 4> reasons{};
+  std::size_t left_out = 0;
   for (std::size_t n = 0; n < scaled(200000); ++n) {
     const Question q = ask(random);
     q.look.pack(dut->look_i);
     q.row.pack(dut->row_i);
     dut->passed_i = q.passed;
     dut->psn_i = q.psn;
-    dut->number_i = (q.psn - q.row.next_psn) & 15;
     dut->window_log2_i = static_cast<CData>(q.window_log2);
     dut->quantum_over_i = q.quantum_over;
+    dut->quantum_late_i = q.quantum_late;
+    dut->follows_i = q.follows;
     dut.tick();
     Why why = kNoReason;
     const auto verdict = rules(q, why);
@@ -175,12 +182,29 @@ TEST_CASE("every verdict by the rules") {
       const std::uint64_t cap =
           std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / mtu);
       const std::uint64_t every = std::max<std::uint64_t>(1, std::min<std::uint64_t>(16, cap / 4));
-      const std::uint32_t number = (q.psn - q.row.next_psn) & kPsnMask;
       const bool before_stop =
           q.look.stop_valid && ((q.psn + 1) & kPsnMask) == q.look.stop_psn;
-      REQUIRE(dut->ask_ack_o == (number % every == every - 1 || before_stop));
+      REQUIRE(dut->ask_ack_o == (q.row.unasked % every == every - 1 || before_stop));
+      const auto& w = q.look.wqe;
+      const unsigned used = static_cast<std::uint16_t>(w.index - q.look.oldest_index);
+      const unsigned region = 1u << q.look.ctx.inflight_log2;
+      const std::uint32_t base = distance(q.look.acked_psn, q.row.read_end_psn) > 0
+                                     ? q.look.acked_psn : q.row.read_end_psn;
+      const std::uint64_t size = std::max({std::uint64_t{1} << q.look.size_log2,
+                                           std::uint64_t{1} << q.row.size_before,
+                                           std::uint64_t{1} << q.row.size_since});
+      const std::uint64_t room =
+          std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / size);
+      const bool leaves = q.follows && !w.signaled && static_cast<unsigned>(w.kind) != 3 &&
+                          w.blocks == 1 && static_cast<State>(q.look.state) == kRts &&
+                          !q.look.stop_valid && !q.quantum_late &&
+                          used + 1 < region && (q.row.unasked + 1u < region / 2 || region > 16) &&
+                          2 * std::uint64_t{(q.psn - base) & kPsnMask} < room;
+      REQUIRE(dut->leave_out_o == leaves);
+      left_out += leaves;
     }
   }
   for (const auto count : seen) CHECK(count > 100);
   for (const auto count : reasons) CHECK(count > 100);
+  CHECK(left_out > 100);
 }

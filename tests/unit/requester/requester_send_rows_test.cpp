@@ -65,7 +65,7 @@ struct Bench : Agent {
   std::deque<spkg::wqe_t> sent;                        // pushed, not yet taken
   double bcast_rate = 0.2, take_rate = 0.5, commit_rate = 0.5;
   std::optional<spkg::wqe_t> at_work;
-  std::uint64_t taken_at = 0, takes = 0;
+  std::uint64_t taken_at = 0, takes = 0, following = 0;
   bool commits_now = false;
 
   explicit Bench(Random& r, unsigned count)
@@ -163,6 +163,22 @@ struct Bench : Agent {
       const auto largest = std::min<std::uint64_t>(at_work->length, mtu);
       REQUIRE((std::uint64_t{1} << (look.size_log2 - 1)) < largest);
     }
+    // the one behind it
+    bool follows = dut->next_valid_o != 0;
+    if (follows) {
+      const auto& next = sent.front();
+      const auto size = [&](const spkg::wqe_t& w) {
+        unsigned log2 = 0;
+        while ((std::uint64_t{1} << log2) < std::min<std::uint64_t>(w.length, mtu)) ++log2;
+        return log2;
+      };
+      follows = next.qp == at_work->qp && next.epoch == at_work->epoch &&
+                (next.kind == spkg::KIND_SEND || next.kind == spkg::KIND_WRITE) &&
+                !next.bus_error && next.vendor_status == 0 && !next.fence &&
+                size(next) <= size(*at_work);
+    }
+    REQUIRE(dut->follows_o == follows);
+    following += follows;
     REQUIRE(qp.epoch.fits(now, {look.epoch, look.point.to_string()}));
     pkg::ack_state_t a{};
     a.oldest_index = look.oldest_index;
@@ -207,12 +223,22 @@ struct Bench : Agent {
   }
   spkg::row_t expected_commit{};
 
+  decltype(spkg::wqe_t{}.epoch) last_epoch{};
   void push(unsigned qp) {
     auto w = random_payload<spkg::wqe_t>(random);
     w.qp = static_cast<decltype(w.qp)>(qp);
     w.kind = static_cast<spkg::kind_e>(random.below(4));
     w.length = static_cast<std::uint32_t>(random.bits(32) >> random.below(33));
     if (w.length > 0x80000000u) w.length = 0x80000000u;
+    // often one that goes on from the one before, or nearly
+    if (random.chance(0.7)) {
+      w.epoch = last_epoch;
+      if (random.chance(0.9)) w.kind = spkg::KIND_WRITE;
+      w.bus_error = random.chance(0.1);
+      if (random.chance(0.9)) w.vendor_status = 0;
+      w.fence = random.chance(0.1);
+    }
+    last_epoch = w.epoch;
     wqe.push(w);
     sent.push_back(w);
   }
@@ -263,13 +289,17 @@ TEST_CASE("what is known of the WQE at work") {
     bench.wqe.stall(Stall::any(random));
     bench.bcast_rate = random.chance(0.5) ? 0.3 : 0.02;
     bench.take_rate = random.chance(0.5) ? 1.0 : 0.2;
-    for (std::size_t n = 0; n < scaled(1500); ++n) bench.push(bench.any());
+    for (std::size_t n = 0; n < scaled(1500); ++n) {
+      const unsigned qp = bench.any();
+      for (auto burst = random.between(1, 3); burst != 0; --burst) bench.push(qp);
+    }
     while (!bench.sent.empty()) {
       bench.dut.tick(random.below(40));
       // reads of the context bus in between
       const unsigned qp = bench.any();
       REQUIRE(bench.ctx(false, kTx, qp, 0, 0) == bench.model[qp].ctx.word0());
     }
+    CHECK(bench.following > 20);
     // rows read back
     bench.commit_rate = 0;
     bench.dut.tick(5);

@@ -174,12 +174,31 @@ struct Context {
   }
 };
 
+/// Whether a packet has AckReq wherever it is in its message: `unasked` packets since the last one
+/// that had it; byte cap of 2^window_log2 (architecture.md 3.1).
+inline bool asks_by_rule(unsigned unasked, unsigned window_log2, std::uint32_t mtu) {
+  const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << window_log2) / mtu);
+  const std::uint64_t every = std::max<std::uint64_t>(1, std::min<std::uint64_t>(16, cap / 4));
+  return unasked % every == every - 1;
+}
+
+/// The end of `w` may go without AckReq, if the windows have room for the next one and it is not
+/// sent again: nobody waits for it, and `next`, of the same queue pair, follows at once.
+inline bool may_leave_out(const Wqe& w, const Wqe& next, bool next_good, std::uint32_t mtu) {
+  const auto size = [&](const Wqe& x) {
+    unsigned log2 = 0;
+    while ((1u << log2) < std::min(x.length, mtu)) ++log2;
+    return log2;
+  };
+  return !w.signaled && w.op != kRead && w.op != kNop && w.blocks == 1 && next_good &&
+         (next.is_send() || next.is_write()) && !next.fence && size(next) <= size(w);
+}
+
 /// The packet of `w` with this PSN, its WQE beginning at first_psn; from there on to the end if it
-/// is a READ. `address` is the DMA address of its first block; AckReq for a byte cap of
-/// 2^window_log2.
+/// is a READ. `address` is the DMA address of its first block. Without AckReq: see asks_by_rule().
 inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::uint32_t first_psn,
                                           std::uint32_t psn, std::uint64_t address,
-                                          unsigned window_log2, const pkg::tx_desc_t& common) {
+                                          const pkg::tx_desc_t& common) {
   const std::uint32_t mtu = c.mtu();
   const std::uint32_t number = (psn - first_psn) & kPsnMask;
   const std::uint64_t offset = std::uint64_t{number} * mtu;
@@ -203,9 +222,6 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
     else d.opcode = static_cast<std::uint8_t>(base + 1);
   }
   d.psn = psn;
-  const std::uint64_t cap = std::max<std::uint64_t>(1, (std::uint64_t{1} << window_log2) / mtu);
-  const std::uint64_t every = std::max<std::uint64_t>(1, std::min<std::uint64_t>(16, cap / 4));
-  d.ackreq = last || number % every == every - 1;
   d.solicited = last && w.solicited && (w.is_send() || w.op == kWriteImm);
   d.payload_length = static_cast<std::uint16_t>(payload);
   d.va = w.va + (read ? offset : 0);

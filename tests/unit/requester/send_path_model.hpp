@@ -63,7 +63,7 @@ struct Qp {
   std::uint64_t posted = 0, completed = 0, flushed = 0, dropped = 0;
 
   // requester, as acknowledged
-  std::uint32_t acked = 0, max_psn = 0;
+  std::uint32_t acked = 0, max_psn = 0, max_item = 0;   // max_item: as max_psn, by what came out
   std::uint8_t reads_done = 0;
   bool stop_valid = false;
   std::uint32_t stop_psn = 0;
@@ -83,6 +83,7 @@ struct Qp {
   std::uint32_t expect_psn = 0;                // of the next packet of this epoch
   std::uint16_t expect_record = 0;             // index of the next record of this epoch
   unsigned late = 0;                           // packets of older epochs since it began
+  unsigned unasked = 0;                        // packets since the last one with AckReq
 
   // responder
   std::uint32_t epsn = 0;
@@ -105,6 +106,7 @@ class SendPath : public Agent {
   std::map<unsigned, Qp> qps;
   std::uint64_t packets = 0;
   std::uint64_t yields = 0, stalls = 0, resent = 0, local_errors = 0, retries = 0;
+  std::uint64_t timeouts = 0, left_out = 0, owed = 0;   // ends without AckReq; reports of such
 
   explicit SendPath(Random& r)
       : dut(r()), random(r),
@@ -223,7 +225,9 @@ class SendPath : public Agent {
     q.work.clear();
     q.done.clear();
     q.producer = static_cast<std::uint16_t>(random.bits(16) & ~7u);
-    q.next_psn = q.acked = q.max_psn = q.epsn = static_cast<std::uint32_t>(random.bits(24));
+    q.next_psn = q.acked = q.epsn = static_cast<std::uint32_t>(random.bits(24));
+    q.max_psn = q.max_item = q.next_psn;
+    q.unasked = 0;
     q.next_ordinal = q.reads_done = 0;
     q.nak_sent = q.stop_valid = q.want_retry = q.want_sleep = false;
     q.flushing = q.flush_asked = q.broken = q.unreadable = q.failed = false;
@@ -400,6 +404,7 @@ class SendPath : public Agent {
     for (auto& [number, q] : qps) {
       if (q.waiting && !q.rewinding && now() >= q.wait_until) end_wait(q);
       if (live(q) && q.acked != q.max_psn && !q.waiting && now() > q.progress_at + timeout) {
+        ++timeouts;
         q.want_retry = true;
         q.progress_at = now();
         walks_.insert(number);
@@ -414,7 +419,7 @@ class SendPath : public Agent {
   struct Packet {
     unsigned qp;
     std::uint32_t psn, count;
-    bool is_send;
+    bool is_send, ackreq;
   };
   enum class Told { kAck, kNak, kRnr, kImplied };
   struct Event {
@@ -506,7 +511,8 @@ class SendPath : public Agent {
     packet_.pop_front();
     if (!packet_.empty()) return;
     ++packets;
-    Packet p{i.desc.qp, i.desc.psn, 1, i.desc.opcode <= 5};
+    Packet p{i.desc.qp, i.desc.psn, 1, i.desc.opcode <= 5, i.desc.ackreq != 0};
+    qps.at(p.qp).unasked = p.ackreq ? 0 : qps.at(p.qp).unasked + 1;
     if (i.desc.opcode == 0x0c) {
       const std::uint32_t mtu = qps.at(p.qp).ctx.mtu();
       p.count = std::max(1u, static_cast<std::uint32_t>(
@@ -529,11 +535,24 @@ class SendPath : public Agent {
     common.qp = d.qp;
     common.wqe_index = d.wqe_index;
     common.epoch = d.epoch;
-    auto items = packet(p->wqe, q.ctx, p->first_psn, d.psn, address(q, p->index), window_log2,
-                        common);
+    auto items = packet(p->wqe, q.ctx, p->first_psn, d.psn, address(q, p->index), common);
     const bool before_stop = q.stop_valid && ((d.psn + 1) & kPsnMask) == q.stop_psn;
+    const bool end = p->wqe.op == kRead || ((d.psn + 1) & kPsnMask) == p->end();
+    bool asks = asks_by_rule(q.unasked, window_log2, q.ctx.mtu()) || (before_stop && d.ackreq);
+    if (end && !asks) {
+      // it may go without if the next one is there and will ask
+      bool unused = false;
+      const auto after = static_cast<std::uint16_t>(p->index + p->wqe.blocks);
+      const Posted* next = after == q.producer ? nullptr : find(q, after, unused);
+      const bool may = next != nullptr && !psn_before(d.psn, q.max_item) &&
+                       may_leave_out(p->wqe, next->wqe, !next->bad, q.ctx.mtu());
+      asks = !may || d.ackreq;
+      left_out += !asks;
+    }
+    const std::uint32_t beyond = p->wqe.op == kRead ? p->end() : (d.psn + 1) & kPsnMask;
+    if (psn_before(q.max_item, beyond)) q.max_item = beyond;
     for (auto& x : items) {
-      if (before_stop && d.ackreq) x.desc.ackreq = true;
+      x.desc.ackreq = asks;
       packet_.push_back(x);
     }
     // after a change a few packets decided before it may still come
@@ -676,6 +695,13 @@ class SendPath : public Agent {
     Qp& q = qps.at(e.qp);
     CAPTURE(e.to_string());
     if (!live(q)) return;
+    if (e.status == 0) {
+      // what is not acknowledged has to be sent again, and asks
+      ++owed;
+      if (q.acked != q.max_psn) q.want_retry = true;
+      walks_.insert(q.number);
+      return;
+    }
     bool completed = false;
     Posted* p = find(q, e.wqe_index, completed);
     REQUIRE(p != nullptr);
@@ -719,7 +745,7 @@ class SendPath : public Agent {
       answer({p.qp, Told::kImplied, (p.psn + some) & kPsnMask});
       return;
     }
-    answer({p.qp, Told::kAck, p.count > 1 ? end : q.epsn});
+    if (p.ackreq) answer({p.qp, Told::kAck, p.count > 1 ? end : q.epsn});
   }
   void answer(const Event& e) {
     if (random.chance(ack_loss)) return;
