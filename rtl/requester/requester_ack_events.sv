@@ -8,10 +8,11 @@
 // back, failure that waits for its turn) and queues the QP for the walker, which acts on the row.
 // Nothing here waits for the walker, for transmit or for completions (architecture.md rule 2).
 //
-// Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, and
-// below a packet that was refused here; others are ghosts and ignored. A NAK acknowledges what is
-// below it. A pending sequence, implied or RNR NAK always belongs to acked_psn: it dies when that
-// advances.
+// Which acknowledgements count (wire.md 2.4): those of PSNs in acked_psn ... next_psn - 1, others
+// are ghosts and ignored. A NAK acknowledges what is below it. A pending sequence, implied or RNR
+// NAK always belongs to acked_psn: it dies when that advances. If a packet was refused here, an
+// event of that PSN or a later one (an earlier copy of them left) only acknowledges what is below
+// the refused packet: that fails first, and the acknowledgement may be the last one to come.
 //
 // In ERR a token comes through the ordered writer, behind all READ data of the QP that will ever be
 // placed (`drained`): before it nothing may be flushed (rule 4).
@@ -231,7 +232,7 @@ module requester_ack_events (
   roci_pkg::psn_t next_psn;
   logic [1:0] qp_type;
   roci_pkg::psn_t distance, trigger_distance, window, stop_distance;
-  logic in_window, fatal, accepted, ghost, row_write, push, sending;
+  logic in_window, beyond_stop, fatal, accepted, ghost, row_write, push, sending;
   logic rnr_write, failure_write;
   roci_pkg::psn_t new_acked;
   requester_pkg::ack_pending_e new_pending;
@@ -245,15 +246,14 @@ module requester_ack_events (
     rnr_write = 1'b0;
     new_pending = requester_pkg::PENDING_NONE;
 
-    // acked_psn <= psn < next_psn, and below a packet that never left (24-bit distances, wire.md
+    // acked_psn <= psn < next_psn; at or behind a packet that never left (24-bit distances, wire.md
     // 2.1)
     distance = op_q.psn - row.acked_psn;
     trigger_distance = op_q.trigger - row.acked_psn;
     window = next_psn - row.acked_psn;
     stop_distance = row.local_psn - row.acked_psn;
-    in_window = distance < window && trigger_distance < window
-                && (!row.local_valid
-                    || (distance < stop_distance && trigger_distance < stop_distance));
+    in_window = distance < window && trigger_distance < window;
+    beyond_stop = row.local_valid && distance >= stop_distance;
     fatal = row.pending == requester_pkg::PENDING_FATAL;
     new_acked = op_q.psn;
 
@@ -272,13 +272,18 @@ module requester_ack_events (
           roci_pkg::ACK_EVENT_RNR: new_pending = requester_pkg::PENDING_RNR;
           default: new_pending = requester_pkg::PENDING_FATAL;
         endcase
+        if (beyond_stop) begin
+          new_acked = row.local_psn;
+          new_pending = requester_pkg::PENDING_NONE;
+        end
       end
 
       OP_TX_DONE: begin
         // UD and UC: leaving is the acknowledgement (architecture.md 3.1)
-        accepted = op_q.fate == roci_pkg::TX_SENT && qp_type != roci_pkg::QPT_RC && in_window;
+        accepted = op_q.fate == roci_pkg::TX_SENT && qp_type != roci_pkg::QPT_RC && in_window
+                   && !beyond_stop;
         new_acked = op_q.psn + 24'd1;
-        if (op_q.fate == roci_pkg::TX_UNDERRUN && in_window) begin
+        if (op_q.fate == roci_pkg::TX_UNDERRUN && in_window && !beyond_stop) begin
           next.underrun = 1'b1;
           push = 1'b1;
         end

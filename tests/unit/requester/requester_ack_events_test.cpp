@@ -33,9 +33,9 @@ struct Model {
   unsigned local_index = 0, status = 0, vendor = 0;
 
   bool fatal() const { return pending == req::PENDING_FATAL; }
-  bool counts(std::int64_t p) const {
-    return acked <= p && p < next && (!local || p < local_at);
-  }
+  bool sent(std::int64_t p) const { return acked <= p && p < next; }
+  bool beyond(std::int64_t p) const { return local && p >= local_at; }   // at our own failure
+  bool counts(std::int64_t p) const { return sent(p) && !beyond(p); }
   void fail_local(std::int64_t p, unsigned index, unsigned s, unsigned v) {
     if (fatal() || p < acked || (local && local_at <= p)) return;
     local = true;
@@ -209,12 +209,16 @@ void apply(Model& m, pkg::ack_event_kind_e kind, std::int64_t p, std::int64_t tr
     m.drained = true;
     return;
   }
-  const bool good = m.counts(p) && (kind != pkg::ACK_EVENT_IMPLIED_NAK || m.counts(trigger));
+  const bool good = m.sent(p) && (kind != pkg::ACK_EVENT_IMPLIED_NAK || m.sent(trigger));
   if (!good) {
     ++ghosts;
     return;
   }
   if (m.fatal()) return;
+  if (m.beyond(p)) {
+    m.advance(m.local_at);               // whatever it says, all below that arrived
+    return;
+  }
   const std::int64_t before = m.acked;
   const auto become = [&](req::ack_pending_e pending, bool strong) {
     m.advance(p);
@@ -418,6 +422,50 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
     }
     CHECK(bench.ignored == ghosts);
     CHECK(ghosts > 10);
+  }
+}
+
+// A retransmission was refused here, its first copy is on its way: what the peer or a READ says of
+// it, or of anything behind it, still tells that all before it arrived. Nothing else may come.
+TEST_CASE("an event behind a failure of our own acknowledges all before it, and nothing else") {
+  const unsigned code = vendor(hwif::VendorStatus::KEY_BOUNDS);
+  for (unsigned kind = 0; kind < 7; ++kind) {
+    for (const std::int64_t at : {4, 5, 9}) {              // the failure is at 4
+      for (const bool error : {false, true}) {
+        CAPTURE(kind, at, error);
+        Bench bench(kind);
+        bench.init(1, 0);
+        pkg::sent_t sent{};
+        sent.qp = 1;
+        sent.next_psn = Bench::psn(10);
+        bench.sent.push(sent);
+        pkg::tx_refused_t refused{};
+        refused.qp = 1;
+        refused.psn = Bench::psn(4);
+        refused.wqe_index = 77;
+        refused.status = pkg::XLAT_BAD_BOUNDS;
+        bench.refused.push(refused);
+        bench.settle();
+        bench.pushed.clear();
+        bench.event.push(token(1, static_cast<pkg::ack_event_kind_e>(kind), at, at, 0x62, error));
+        bench.settle();
+        const auto row = bench.row(1);
+        CHECK(row.acked_psn == Bench::psn(4));
+        CHECK(row.pending == req::PENDING_NONE);
+        CHECK(row.local_valid);
+        CHECK(row.local_psn == Bench::psn(4));
+        const auto details = req::ack_details_t::unpack(bench.dut->walk_details_o);
+        CHECK(details.local_index == 77);
+        CHECK(details.vendor_status == code);
+        CHECK(bench.pushed == std::set<unsigned>{1});
+        CHECK(bench.ignored == 0);
+        // and again it changes nothing
+        bench.event.push(token(1, static_cast<pkg::ack_event_kind_e>(kind), at, at, 0x62, error));
+        bench.settle();
+        CHECK(bench.row(1).acked_psn == Bench::psn(4));
+        CHECK(bench.row(1).local_valid);
+      }
+    }
   }
 }
 
