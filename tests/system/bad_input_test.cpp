@@ -416,23 +416,29 @@ TEST_CASE_METHOD(SharedNics, "a program that writes over requests which it has p
   Host a(make_inproc_transport(world.nic(0)), direct);
   constexpr uint32_t kBytes = 24000;
   Region into(a.pd, kBytes), from(hosts.b.pd, kBytes);
-  using Control = hwif::SqWqeControl;
-  // what it makes of a READ (or WRITE) of kBytes from one SGE
+  static_assert(hwif::SqWqeControl::opcode::AT == 0 && hwif::SqWqeControl::length::AT == 64);
+  const auto lengths = [](uint8_t* wqe, uint32_t message, uint32_t sge) {
+    std::memcpy(wqe + 8, &message, 4);
+    std::memcpy(wqe + 32 + 8, &sge, 4);
+  };
+  // what the program makes of a READ or WRITE of kBytes from one SGE
   const std::pair<const char*, std::function<void(uint8_t*)>> changes[] = {
       {"nothing", [](uint8_t* w) { std::memset(w + 1, 0, 63); w[2] = 1; }},
-      {"shorter", [](uint8_t* w) { const uint32_t n = 1; std::memcpy(w + 8, &n, 4);
-                                   std::memcpy(w + 32 + 8, &n, 4); }},
-      {"longer", [](uint8_t* w) { const uint32_t n = 3 * kBytes; std::memcpy(w + 8, &n, 4);
-                                  std::memcpy(w + 32 + 8, &n, 4); }},
-      {"SGE shorter", [](uint8_t* w) { const uint32_t n = 7; std::memcpy(w + 32 + 8, &n, 4); }},
-      {"another operation", [](uint8_t* w) { w[0] ^= static_cast<uint8_t>(
-            static_cast<unsigned>(hwif::WrOpcode::WRITE) ^
-            static_cast<unsigned>(hwif::WrOpcode::READ)); }},
-      {"noise", [&](uint8_t* w) { for (int n = 0; n < 64; ++n) w[n] = static_cast<uint8_t>(random()); }}};
+      {"shorter", [&](uint8_t* w) { lengths(w, 1, 1); }},
+      {"longer", [&](uint8_t* w) { lengths(w, 3 * kBytes, 3 * kBytes); }},
+      {"SGE shorter", [&](uint8_t* w) { lengths(w, kBytes, 7); }},
+      {"another operation",
+       [](uint8_t* w) {
+         w[0] ^= static_cast<uint8_t>(hwif::WrOpcode::WRITE) ^
+                 static_cast<uint8_t>(hwif::WrOpcode::READ);
+       }},
+      {"noise", [&](uint8_t* w) {
+         for (int n = 0; n < 64; ++n) w[n] = static_cast<uint8_t>(random());
+       }}};
   for (const auto opcode : {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE}) {
     for (const auto& [name, change] : changes) {
       for (unsigned round = 0; round < 2; ++round) {
-        INFO(name << ", " << (opcode == IBV_WR_RDMA_READ ? "READ" : "WRITE") << ", round " << round);
+        INFO(name << (opcode == IBV_WR_RDMA_READ ? ", READ" : ", WRITE") << ", round " << round);
         Wish wish;
         wish.timeout = 1;                        // 8 us: shorter than the exchange
         wish.retry_cnt = 7;
@@ -468,7 +474,6 @@ TEST_CASE_METHOD(SharedNics, "a program that writes over requests which it has p
       }
     }
   }
-  static_assert(Control::opcode::AT == 0 && Control::length::AT == 64);
 }
 
 TEST_CASE_METHOD(SharedNics,

@@ -60,9 +60,8 @@ TEST_CASE_METHOD(EachChip, "commands do not wait for the link") {
   CHECK(std::memcmp(to.buffer.data(), from.buffer.data(), kBytes) == 0);
 }
 
-// The only sender of the NIC, in a message of some 200,000 cycles: what others deregister, reset
-// and destroy meanwhile waits for the packets that are decided, not for the message (DESIGN: a fence
-// waits for what was fetched before it).
+// The only sender of the NIC, in a message of some 200,000 cycles: what others deregister, reset and
+// destroy meanwhile waits for the packets that are decided, not for the message (rule 8).
 TEST_CASE_METHOD(EachChip, "commands do not wait for the end of somebody's long message") {
   sim::WorldConfig config = rtl_world(chip);
   config.fabric.link.rate = chip == sim::ChipConfig::wide ? sim::Rate{50, 1} : sim::Rate{8, 1};
