@@ -172,10 +172,8 @@ package roci_pkg;
   // ------------------------------------------------------------------------------------- TX
   typedef enum logic {TX_REQUEST = 1'b0, TX_RESPONSE = 1'b1} tx_source_e;
 
-  // `wqe_index` of a READ response: its replay slot, and this bit if the READ was answered to its end
-  // before (wire.md 2.9).
+  // `wqe_index` of a READ response: its replay slot, and this bit if the READ was answered before.
   localparam int unsigned RESPONSE_AGAIN = 14;
-
   // One packet, before its headers are built. Which extended headers it has follows from opcode.
   typedef struct packed {
     colour_t colour;                 // of the WQE, or sampled when the response walker popped the QP

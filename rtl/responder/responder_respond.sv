@@ -199,7 +199,8 @@ module responder_respond #(
   // They go first. Two in a row of one source are never of one QP (the second says nothing new), so that
   // none but the first has to wait for its QP's last operation: there is always room.
   // From the wire one comes in two cycles at most; from loopback, or while the port is disabled, one in
-  // every cycle (wide), and the 16 that wait for the wire beside them take at most two turns each.
+  // every cycle (wide; narrow takes eight for the shortest packet), and the 16 that wait for the wire
+  // beside them take at most two turns each.
   localparam int unsigned NEAR = roci_config_pkg::IS_WIDE ? 64 : 4;
   logic wire_in, wire_room, wire_valid, near_in, near_room, near_valid;
   logic [2:0] wire_usage;

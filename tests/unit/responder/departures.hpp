@@ -39,13 +39,15 @@ class Departures : public Agent {
   bool empty() const { return waiting_.empty() && wire_.empty(); }
   void sample() override {}
   void drive() override {
-    const bool now = !hold && !waiting_.empty() && waiting_.front().cycle <= dut_.cycle();
+    const bool now = !hold && !waiting_.empty() && waiting_.front().cycle <= dut_.cycle() &&
+                     next_done_ <= dut_.cycle();
     dut_->done_valid_i = now;
-    // the wire takes at least two cycles for a frame
-    gap_ = !gap_;
-    const bool left = !hold && gap_ && !wire_.empty() && wire_.front().cycle <= dut_.cycle();
+    if (now) next_done_ = dut_.cycle() + kPacketCycles;
+    const bool left = !hold && !wire_.empty() && wire_.front().cycle <= dut_.cycle() &&
+                      next_left_ <= dut_.cycle();
     dut_->left_valid_i = left;
     if (left) {
+      next_left_ = dut_.cycle() + kFrameCycles;
       wire_.front().done.pack(dut_->left_i);
       wire_.pop_front();
     }
@@ -69,10 +71,14 @@ class Departures : public Agent {
     std::uint64_t cycle;
     bool to_wire;
   };
+  // The shortest packet is an ACK: 60 bytes, on the wire with the Ethernet header 74.
+  static constexpr std::uint64_t kPacketCycles = ROCI_CONFIG_WIDE ? 1 : 8;
+  static constexpr std::uint64_t kFrameCycles = ROCI_CONFIG_WIDE ? 2 : 10;
+
   Dut<DUT_CLASS>& dut_;
   Random random_;
   std::deque<Waiting> waiting_, wire_;
-  bool gap_ = false;
+  std::uint64_t next_done_ = 0, next_left_ = 0;
 };
 
 }  // namespace roci::test::responder
