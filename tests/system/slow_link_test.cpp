@@ -60,12 +60,12 @@ TEST_CASE_METHOD(EachChip, "commands do not wait for the link") {
   CHECK(std::memcmp(to.buffer.data(), from.buffer.data(), kBytes) == 0);
 }
 
-// The only sender of the NIC, in a message of some 200,000 cycles: what others deregister, reset and
+// The only sender of the NIC, in a message of more than 200,000 cycles: what others deregister, reset and
 // destroy meanwhile waits for the packets that are decided, not for the message (rule 8).
 TEST_CASE_METHOD(EachChip, "commands do not wait for the end of somebody's long message") {
   sim::WorldConfig config = rtl_world(chip);
-  config.fabric.link.rate = chip == sim::ChipConfig::wide ? sim::Rate{50, 1} : sim::Rate{8, 1};
-  const size_t bytes = chip == sim::ChipConfig::wide ? size_t{8} << 20u : size_t{2} << 20u;
+  const uint64_t rate = chip == sim::ChipConfig::wide ? 50 : 8;
+  const size_t bytes = rate * 200'000;
   RtlHosts hosts(config);
   Host other(make_inproc_transport(hosts.world.nic(0)));
   Connection link(hosts);
@@ -83,7 +83,7 @@ TEST_CASE_METHOD(EachChip, "commands do not wait for the end of somebody's long 
   idle.reset();                                   // DESTROY_QP, DESTROY_CQ
   const uint64_t took = hosts.world.cycle() - begin;
   CAPTURE(took);
-  CHECK(took < 60'000);                           // the message takes thrice as long
+  CHECK(took < 100'000);                          // half of what the message takes
   no_wc(link.a.cq);                               // the message was under way all the time
   expect_wc(link.a.cq, 1);
   CHECK(std::memcmp(from.buffer.data(), to.buffer.data(), bytes) == 0);
