@@ -45,7 +45,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
     }
   }
   rq_lock_.unlock();
-  if (error != 0) [[unlikely]] tell_refused_recv(error, wr->num_sge);
+  if (wr != nullptr) [[unlikely]] tell_refused_recv(error, wr->num_sge);
   return error;
 }
 

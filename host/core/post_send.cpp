@@ -208,7 +208,7 @@ int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
   }
   if (sq_.head != before) ring_send();
   sq_lock_.unlock();
-  if (error != 0) [[unlikely]] tell_refused_send(error, *wr);
+  if (wr != nullptr) [[unlikely]] tell_refused_send(error, *wr);
   return error;
 }
 

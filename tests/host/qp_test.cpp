@@ -510,6 +510,19 @@ TEST_CASE("an error flushes all that was posted, in order, later posts too; RESE
   }
 }
 
+TEST_CASE("a list of no requests, whatever the state: nothing is read of it") {
+  One one;
+  ibv_send_wr* bad_send = nullptr;
+  ibv_recv_wr* bad_recv = nullptr;
+  CHECK(one.qp.post_send(nullptr, &bad_send) == EINVAL);
+  CHECK(one.qp.post_recv(nullptr, &bad_recv) == EINVAL);
+  one.go(IBV_QPS_RTS);
+  CHECK(one.qp.post_send(nullptr, &bad_send) == 0);
+  CHECK(one.qp.post_recv(nullptr, &bad_recv) == 0);
+  CHECK(bad_send == nullptr);
+  CHECK(bad_recv == nullptr);
+}
+
 TEST_CASE("RESET with completions unpolled: they go, the next life sees none of them") {
   One one;
   for (int life = 0; life < 3; ++life) {
