@@ -31,21 +31,52 @@ void set_raise(Port& port, unsigned n, unsigned fn, unsigned irq_vector) {
   r.to_bits(words, n * Raise::width_bits);
   port = static_cast<Port>(words[0]);
 }
-}  // namespace
 
-TEST_CASE("random raises, masks, clears") {
-  Random random;
-  for (int round = 0; round < 8; ++round) {
-    Dut<DUT_CLASS> dut(random());
-    Sink<Raise> irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o);
+/// The module at rest behind a reset, and what it sends.
+struct Bench {
+  Dut<DUT_CLASS> dut;
+  Sink<Raise> irq;
+
+  explicit Bench(std::uint64_t salt)
+      : dut(salt), irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o) {
     irq.collect();
-    irq.stall(Stall::any(random));
     dut->raise_valid_i = 0;
     dut->fn_resetting_i = 0;
     Write{}.pack(dut->irq_write_i);
     dut->irq_fn_i = 0;
     dut.reset();
     dut.attach(irq);
+  }
+  void write(unsigned fn, bool is_mask, unsigned irq_vector, bool masked, unsigned clear) {
+    Write w{};
+    w.valid = true;
+    w.fn = static_cast<decltype(w.fn)>(fn);
+    w.is_mask = is_mask;
+    w.irq_vector = static_cast<decltype(w.irq_vector)>(irq_vector);
+    w.masked = masked;
+    w.clear = static_cast<decltype(w.clear)>(clear);
+    w.pack(dut->irq_write_i);
+    dut.tick();
+    Write{}.pack(dut->irq_write_i);
+  }
+  void mask(unsigned fn, unsigned irq_vector, bool masked) {
+    write(fn, true, irq_vector, masked, 0);
+  }
+  void raise(unsigned fn, unsigned irq_vector) {
+    set_raise(dut->raise_i, 0, fn, irq_vector);
+    dut->raise_valid_i = 1;
+    dut.tick();
+    dut->raise_valid_i = 0;
+  }
+};
+}  // namespace
+
+TEST_CASE("random raises, masks, clears") {
+  Random random;
+  for (int round = 0; round < 8; ++round) {
+    Bench bench(random());
+    auto& [dut, irq] = bench;
+    irq.stall(Stall::any(random));
     bool masked[fns][vectors], pending[fns][vectors] = {};
     for (auto& f : masked) {
       for (auto& v : f) v = true;
@@ -148,44 +179,19 @@ TEST_CASE("random raises, masks, clears") {
 }
 
 TEST_CASE("masked stays, clear forgets, a busy vector starves nobody") {
-  Dut<DUT_CLASS> dut(1);
-  Sink<Raise> irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o);
-  irq.collect();
-  dut->raise_valid_i = 0;
-  dut->fn_resetting_i = 0;
-  Write{}.pack(dut->irq_write_i);
-  dut.reset();
-  dut.attach(irq);
-  const auto write = [&](unsigned fn, bool is_mask, unsigned irq_vector, bool masked,
-                         unsigned clear) {
-    Write w{};
-    w.valid = true;
-    w.fn = static_cast<decltype(w.fn)>(fn);
-    w.is_mask = is_mask;
-    w.irq_vector = static_cast<decltype(w.irq_vector)>(irq_vector);
-    w.masked = masked;
-    w.clear = static_cast<decltype(w.clear)>(clear);
-    w.pack(dut->irq_write_i);
-    dut.tick();
-    Write{}.pack(dut->irq_write_i);
-  };
-  const auto raise = [&](unsigned fn, unsigned irq_vector) {
-    set_raise(dut->raise_i, 0, fn, irq_vector);
-    dut->raise_valid_i = 1;
-    dut.tick();
-    dut->raise_valid_i = 0;
-  };
-  raise(1, 3);
-  raise(1, 4);
+  Bench bench(1);
+  auto& [dut, irq] = bench;
+  bench.raise(1, 3);
+  bench.raise(1, 4);
   dut.tick(10);
   CHECK(irq.received().empty());
   dut->irq_fn_i = 1;
   dut.tick(2);
   CHECK(dut->irq_masked_o == 0xff);
   CHECK(dut->irq_pending_o == 0x18);
-  write(1, false, 0, false, 0x10);  // clears 4
-  write(1, true, 3, false, 0);
-  write(1, true, 4, false, 0);
+  bench.write(1, false, 0, false, 0x10);  // clears 4
+  bench.write(1, true, 3, false, 0);
+  bench.write(1, true, 4, false, 0);
   dut.tick(10);
   REQUIRE(irq.received().size() == 1);
   CHECK(irq.received()[0].fn == 1);
@@ -194,11 +200,11 @@ TEST_CASE("masked stays, clear forgets, a busy vector starves nobody") {
   CHECK(dut->irq_pending_o == 0x08);  // until software clears it
   irq.received().clear();
   // Function 2 raises one vector in every cycle; function 3 and its own vector 7 still come.
-  for (const unsigned v : {0u, 7u}) write(2, true, v, false, 0);
-  write(3, true, 1, false, 0);
-  raise(2, 7);
-  raise(3, 1);
-  for (int n = 0; n < 20; ++n) raise(2, 0);
+  for (const unsigned v : {0u, 7u}) bench.write(2, true, v, false, 0);
+  bench.write(3, true, 1, false, 0);
+  bench.raise(2, 7);
+  bench.raise(3, 1);
+  for (int n = 0; n < 20; ++n) bench.raise(2, 0);
   std::set<std::pair<unsigned, unsigned>> seen;
   for (const auto& r : irq.received()) seen.insert({r.fn, r.irq_vector});
   CHECK(seen.count({2, 7}) == 1);
@@ -207,42 +213,19 @@ TEST_CASE("masked stays, clear forgets, a busy vector starves nobody") {
 }
 
 TEST_CASE("the next user of a function gets nothing of the last one's") {
-  Dut<DUT_CLASS> dut(1);
-  Sink<Raise> irq("irq", dut->irq_valid_o, dut->irq_ready_i, dut->irq_o);
-  irq.collect();
-  dut->raise_valid_i = 0;
-  dut->fn_resetting_i = 0;
-  Write{}.pack(dut->irq_write_i);
-  dut.reset();
-  dut.attach(irq);
-  const auto mask = [&](unsigned fn, unsigned irq_vector, bool masked) {
-    Write w{};
-    w.valid = true;
-    w.fn = static_cast<decltype(w.fn)>(fn);
-    w.is_mask = true;
-    w.irq_vector = static_cast<decltype(w.irq_vector)>(irq_vector);
-    w.masked = masked;
-    w.pack(dut->irq_write_i);
-    dut.tick();
-    Write{}.pack(dut->irq_write_i);
-  };
-  const auto raise = [&](unsigned fn, unsigned irq_vector) {
-    set_raise(dut->raise_i, 0, fn, irq_vector);
-    dut->raise_valid_i = 1;
-    dut.tick();
-    dut->raise_valid_i = 0;
-  };
+  Bench bench(1);
+  auto& [dut, irq] = bench;
   for (const unsigned fn : {1u, 2u}) {
-    mask(fn, 0, false);
-    raise(fn, 0);
-    raise(fn, 5);  // masked: it waits
+    bench.mask(fn, 0, false);
+    bench.raise(fn, 0);
+    bench.raise(fn, 5);  // masked: it waits
   }
   dut.tick(20);
   REQUIRE(irq.received().size() == 2);
   irq.received().clear();
   dut->fn_resetting_i = 1u << 1;
   dut.tick(3);
-  raise(1, 3);  // of something that is just being destroyed
+  bench.raise(1, 3);  // of something that is just being destroyed
   dut.tick(10);
   dut->fn_resetting_i = 0;
   dut.tick(3);
@@ -254,7 +237,7 @@ TEST_CASE("the next user of a function gets nothing of the last one's") {
     CHECK(dut->irq_pending_o == (fn == 1 ? 0 : 0x21));
   }
   for (const unsigned fn : {1u, 2u}) {
-    for (unsigned v = 0; v < vectors; ++v) mask(fn, v, false);
+    for (unsigned v = 0; v < vectors; ++v) bench.mask(fn, v, false);
   }
   dut.tick(30);
   REQUIRE(irq.received().size() == 1);

@@ -361,6 +361,17 @@ struct Bench : Agent {
       qp.ordinal = static_cast<std::uint8_t>(qp.ordinal + read);
     }
   }
+  // Pulses of the next `count` packets, all sent for the first time; the QP stays where it is.
+  void expect_sent(const Qp& qp, std::uint32_t count) {
+    for (std::uint32_t n = 0; n < count; ++n) {
+      pkg::sent_t s{};
+      s.valid = true;
+      s.qp = static_cast<decltype(s.qp)>(qp.number);
+      s.psn = (qp.psn + n) & kPsnMask;
+      s.next_psn = (qp.psn + n + 1) & kPsnMask;
+      sent.push_back(s);
+    }
+  }
   void send(Qp& qp, const Wqe& w, bool last = true, bool turn = false) {
     expect(qp, w, push(qp, w, last, turn));
   }

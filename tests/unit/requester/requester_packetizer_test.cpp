@@ -485,14 +485,7 @@ TEST_CASE("quantum: not before its packets and its time, not without others") {
     } else {
       bench.push(qp, write_of(600 * mtu, random));
     }
-    for (std::uint32_t n = 0; n < 600; ++n) {
-      pkg::sent_t s{};
-      s.valid = true;
-      s.qp = 3;
-      s.psn = (first + n) & kPsnMask;
-      s.next_psn = (first + n + 1) & kPsnMask;
-      bench.sent.push_back(s);
-    }
+    bench.expect_sent(qp, 600);
     bench.dut.tick(slow ? 2000 : 100);                 // alone: no end of a quantum
     REQUIRE(bench.rewind.received().empty());
     auto before = 600 - bench.sent.size();
@@ -528,14 +521,7 @@ TEST_CASE("fence: a long message of nobody's rival is fetched again with the new
     bench.inflight.collect();
     const std::uint32_t first = qp.psn;
     bench.push(qp, write_of(600 * qp.ctx.mtu(), random));
-    for (std::uint32_t n = 0; n < 600; ++n) {
-      pkg::sent_t s{};
-      s.valid = true;
-      s.qp = 3;
-      s.psn = (first + n) & kPsnMask;
-      s.next_psn = (first + n + 1) & kPsnMask;
-      bench.sent.push_back(s);
-    }
+    bench.expect_sent(qp, 600);
     const bool early = round >= 2;                     // flipped before the first packet
     if (!early) bench.dut.tick(100);
     REQUIRE(bench.rewind.received().empty());
