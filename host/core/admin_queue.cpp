@@ -63,6 +63,16 @@ const char* meaning(AdminStatus status) {
   }
 }
 
+// The attribute of verbs that became a field, for those that are refused by what is left.
+const char* attribute_of(hwif::AdminField field) {
+  switch (field) {
+    case hwif::AdminField::INITIATOR_DEPTH: return "max_rd_atomic";
+    case hwif::AdminField::RESPONDER_DEPTH: return "max_dest_rd_atomic";
+    case hwif::AdminField::RQ_STRIDE_CODE: return "cap.max_recv_sge";
+    default: return nullptr;
+  }
+}
+
 csr::AdminStatus read_status(Transport& transport) {
   return csr::AdminStatus::from_word(transport.bar_read(csr::AdminStatus::ADDRESS));
 }
@@ -121,6 +131,11 @@ void AdminQueue::stop() noexcept {
   }
   changed_.notify_all();
   transport_.wake(VECTOR);
+}
+
+bool AdminQueue::failed() {
+  const std::lock_guard lock(mutex_);
+  return stopped_ || transport_.lost();
 }
 
 void AdminQueue::abandon_after_fork() noexcept {
@@ -185,8 +200,13 @@ AdminCompletion AdminQueue::execute(hwif::AdminOpcode opcode, uint32_t object,
   const uint32_t detail = completion.get<AdminCompletion::detail>();
   std::string text = format("%s of object 0x%x: %s: %s", to_string(opcode), object,
                             to_string(status), meaning(status));
-  if (static_cast<unsigned>(field) != 0) text += format(", field %s", to_string(field));
-  if (detail != 0) text += format(" (at most %u)", detail);
+  const char* const attribute = attribute_of(field);
+  if (attribute != nullptr) {
+    text += format(", %s", attribute);
+  } else if (field != hwif::AdminField::NONE) {
+    text += format(", field %s", to_string(field));
+  }
+  if (detail != 0) text += format(": at most %u", detail);
   throw Error(errno_of(status), text);
 }
 
@@ -212,15 +232,29 @@ void AdminQueue::wait_for(std::unique_lock<std::mutex>& lock, Slot& slot,
     somebody_reads_ = true;
     lock.unlock();
     csr::AdminStatus status{};
-    if (poll < POLLS) {
-      transport_.idle();
-    } else {
-      patience.wait(VECTOR, WAIT);
-      status = read_status(transport_);
+    std::exception_ptr failure;
+    try {
+      if (poll < POLLS) {
+        transport_.idle();
+      } else {
+        patience.wait(VECTOR, WAIT);
+        status = read_status(transport_);
+      }
+    } catch (...) {
+      failure = std::current_exception();
     }
     lock.lock();
     somebody_reads_ = false;
     changed_.notify_all();
+    if (failure) {
+      give_up(lock);
+      try {
+        std::rethrow_exception(failure);
+      } catch (const Error& error) {
+        fail(EIO, "%s: the state of the device cannot be read (%s): it counts as failed",
+             to_string(opcode), error.what());
+      }
+    }
     if (status.get<csr::AdminStatus::state>() == AdminState::ERROR) {
       collect();
       if (slot.done) return;

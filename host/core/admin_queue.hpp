@@ -4,10 +4,12 @@
 #pragma once
 
 #include <roci/dma.hpp>
+#include <roci/error.hpp>
 #include <roci/transport.hpp>
 
 #include <roci_hwif.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -89,12 +91,28 @@ class AdminQueue {
     return all;
   }
 
+  /// Runs a command that destroys an object, for verbs that have to give back what the process has
+  /// for it: when the device failed or is gone, be it meanwhile, nothing is left to destroy.
+  /// @throws Error  as run(); ETIMEDOUT for the command that finds that nobody answers
+  template <class Command>
+  void destroy(uint32_t object) {
+    if (failed()) return;
+    try {
+      run<Command>(object);
+    } catch (const Error& error) {
+      if (error.code() != EIO || !failed()) throw;
+    }
+  }
+
   /// Sets what is called once when the firmware does not answer any more: a command had no answer in
   /// time, or the queue stopped with an error. Before commands come from several threads.
   void on_failure(std::function<void()> handler) { failed_ = std::move(handler); }
 
   /// No answer comes any more: everybody who waits gets Error(EIO).
   void stop() noexcept;
+
+  /// Whether no command can be run any more.
+  bool failed();
 
   /// In the child after fork.
   void abandon_after_fork() noexcept;

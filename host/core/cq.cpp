@@ -72,7 +72,7 @@ void Cq::destroy() {
   lock_.unlock();
   // The device knows, too, unless it is dead; the queue pairs refer to us then as well.
   if (used) fail(EBUSY, "queue pairs use CQ 0x%x", number_);
-  if (!device.dead()) device.admin().run<hwif::admin::DestroyCq>(number_);
+  device.admin().destroy<hwif::admin::DestroyCq>(number_);
   alive_ = false;
   device.remove_cq(number_);
   if (channel_ != nullptr) channel_->remove(*this);

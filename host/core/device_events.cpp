@@ -31,6 +31,21 @@ constexpr unsigned SPARE_EVENTS = 256;
 // Interrupts in a row without an entry that prove a hole in the ring; one or two may just be late.
 constexpr unsigned EMPTY_INTERRUPTS = 16;
 
+// What a user can do about an event that took a queue pair to ERR, maybe without a completion that tells;
+// nullptr for other events.
+const char* cure_of(EqeType type) {
+  switch (type) {
+    case EqeType::QP_FATAL:
+      return "its queues or tables could not be reached: is their memory still mapped?";
+    case EqeType::QP_REQ_ERROR:
+      return "the peer's request was not well formed, or too long for the receive: see its log";
+    case EqeType::QP_ACCESS_ERROR:
+      return "check the rkey, address and length that the peer uses, and qp_access_flags and the "
+             "region's rights here";
+    default: return nullptr;
+  }
+}
+
 bool is_qp_event(EqeType type) {
   switch (type) {
     case EqeType::QP_FATAL:
@@ -188,6 +203,9 @@ void Device::dispatch(const Eqe& eqe) {
   } else if (is_qp_event(type)) {
     Qp* qp = find_qp(object);
     if (qp == nullptr || qp->number() != object) return;
+    if (const char* cure = cure_of(type)) {
+      log(LogLevel::WARN, "QP 0x%x failed: %s: %s", object, to_string(type), cure);
+    }
     qp->context().push_event({type, nullptr, qp});
   } else if (type == EqeType::DOORBELL_ERROR) {
     log(LogLevel::WARN, "the device ignored a doorbell of this process");

@@ -154,7 +154,7 @@ void Mr::reregister(int flags, Pd* pd, void* address, size_t bytes, unsigned acc
 void Mr::destroy() {
   Device& device = pd_->device();
   // While windows are bound the device refuses, and everything stays as it is.
-  if (!device.dead()) device.admin().run<hwif::admin::DestroyMr>(index_);
+  device.admin().destroy<hwif::admin::DestroyMr>(index_);
   alive_ = false;
   pd_->remove_user();
   hold_.reset();

@@ -29,7 +29,7 @@ void Pd::destroy() {
   if (const unsigned users = users_.load(); users != 0) {
     fail(EBUSY, "%u regions and queue pairs belong to PD %u", users, number_);
   }
-  if (!device().dead()) device().admin().run<hwif::admin::DestroyPd>(number_);
+  device().admin().destroy<hwif::admin::DestroyPd>(number_);
   alive_ = false;
 }
 

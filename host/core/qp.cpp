@@ -99,7 +99,7 @@ Qp::~Qp() {
 
 void Qp::destroy() {
   Device& device = pd_.device();
-  if (!device.dead()) device.admin().run<hwif::admin::DestroyQp>(number_);
+  device.admin().destroy<hwif::admin::DestroyQp>(number_);
   alive_ = false;
   // Its last completion is in memory: take them out before the number is somebody else's.
   config_.send_cq->detach(*this);

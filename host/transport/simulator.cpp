@@ -198,7 +198,7 @@ void SimulatorTransport::send(Pending& pending, Command command, std::span<const
   uint16_t id = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (lost()) fail(ENODEV, "the simulator is gone");
+    if (lost()) fail(EIO, "the simulator is gone");
     do {
       id = ++last_id_;
     } while (id == 0 || pending_.contains(id));
@@ -225,7 +225,7 @@ void SimulatorTransport::finish(Pending& pending, Command command) {
     }
     return;
   }
-  if (answered) fail(ENODEV, "%s: the simulator is gone", name(command));
+  if (answered) fail(EIO, "%s: the simulator is gone", name(command));
   lock.unlock();
   // A late reply would be nobody's, and what it would say is unknown: end it here.
   shutdown(socket_.get(), SHUT_RDWR);

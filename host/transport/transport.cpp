@@ -31,7 +31,7 @@ void Transport::call_handler() noexcept {
 }
 
 void Transport::check_not_lost() const {
-  if (lost()) fail(ENODEV, "the device is lost");
+  if (lost()) fail(EIO, "the device is lost");
 }
 
 }  // namespace roci

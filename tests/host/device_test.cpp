@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // Opening a device: identity, firmware, limits, port tables, admin queue, addresses, functions.
+#include "waiting.hpp"
 #include "world.hpp"
 
 #include "../../host/core/address.hpp"
@@ -64,6 +65,31 @@ class SlowMachine final : public Transport {
  private:
   const unsigned resetting_;
   hwif::AdminState state_ = hwif::AdminState::DISABLED;
+};
+
+// A NIC whose registers cannot be read from some moment on, although it is not lost.
+class Mute final : public InprocNic {
+ public:
+  explicit Mute(FakeNic& nic) : nic_(nic) {}
+  std::recursive_mutex& mutex() override { return nic_.mutex(); }
+  std::optional<unsigned> attach(InprocMemory& memory,
+                                 std::function<void(unsigned)> interrupt) override {
+    return nic_.attach(memory, std::move(interrupt));
+  }
+  void detach(unsigned function) override { nic_.detach(function); }
+  uint64_t bar_read(unsigned function, uint32_t offset) override {
+    if (mute) fail(EPROTO, "no answer that anybody understands");
+    return nic_.bar_read(function, offset);
+  }
+  void bar_write(unsigned function, uint32_t offset, uint64_t value) override {
+    nic_.bar_write(function, offset, value);
+  }
+  void step(uint64_t cycles) override { nic_.step(cycles); }
+  std::optional<Neighbour> resolve(const Gid& gid) override { return nic_.resolve(gid); }
+  std::atomic<bool> mute{false};
+
+ private:
+  FakeNic& nic_;
 };
 
 std::string hash(uint64_t value) { return format("0x%016llx", static_cast<unsigned long long>(value)); }
@@ -252,6 +278,19 @@ TEST_CASE("errors of commands name command, field and limit") {
     CHECK(text.find("RING_LOG2") != std::string::npos);
     CHECK(text.find("15") != std::string::npos);
   }
+  // What programs set has the name that they know.
+  const std::pair<hwif::AdminField, const char*> attributes[] = {
+      {hwif::AdminField::INITIATOR_DEPTH, "max_rd_atomic: at most 15"},
+      {hwif::AdminField::RESPONDER_DEPTH, "max_dest_rd_atomic: at most 15"},
+      {hwif::AdminField::RQ_STRIDE_CODE, "cap.max_recv_sge: at most 15"},
+  };
+  for (const auto& [field, words] : attributes) {
+    nic.fail_next(hwif::AdminOpcode::CREATE_PD, AdminStatus::NO_RESOURCES, field, 15);
+    std::string text;
+    CHECK(error_of([&] { Pd pd(host.context); }, &text) == ENOMEM);
+    CHECK(text.find(words) != std::string::npos);
+    CHECK(text.find("field") == std::string::npos);
+  }
 }
 
 TEST_CASE("a command that waits delays no other; more than the ring holds") {
@@ -338,6 +377,28 @@ TEST_CASE("no answer: whoever waits for another one, or for a free slot, is told
   for (auto& thread : threads) thread.join();
   CHECK(late >= 1);
   CHECK(late + told == 40);
+}
+
+TEST_CASE("the admin queue's state cannot be read: all who wait are told, none waits for ever") {
+  FakeFabric fabric;
+  FakeNic nic(fabric, 0);
+  Mute mute(nic);
+  Host host(make_inproc_transport(mute));
+  nic.hold(hwif::AdminOpcode::QUERY_PORT);
+  std::atomic<int> told{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      if (error_of([&] { host.device->query_port(); }) == EIO) ++told;
+    });
+  }
+  CHECK(becomes([&] { return nic.waiting(hwif::AdminOpcode::QUERY_PORT) == 4; }));
+  mute.mute = true;
+  for (auto& thread : threads) thread.join();
+  CHECK(told == 4);
+  CHECK(host.device->dead());
+  mute.mute = false;
+  nic.release();
 }
 
 TEST_CASE("what is in use is not destroyed, whether the device lives or not") {

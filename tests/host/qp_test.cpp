@@ -626,6 +626,34 @@ TEST_CASE("the first failure of a queue pair in each of its lives is said, with 
   }
 }
 
+TEST_CASE("a queue pair that fails without a completion is one warning with its cure") {
+  SECTION("of its own") {
+    One one;
+    one.go(IBV_QPS_RTS);
+    one.nic.raise(1, hwif::EqeType::COMM_EST, one.qp.number());
+    one.nic.raise(1, hwif::EqeType::QP_FATAL, one.qp.number());
+    const std::string said = stderr_of([&] { one.host.device->poll_events(); });
+    CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+    CHECK(said.find(format("QP 0x%x failed: QP_FATAL", one.qp.number())) != std::string::npos);
+    CHECK(said.find("mapped") != std::string::npos);
+  }
+  SECTION("by its peer's request") {
+    Pair pair({}, caps(16, 1), 128);
+    Region from(pair.a.pd, 4096);
+    Region to(pair.b.pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+    ibv_sge sge = from.sge(0, 100);
+    ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, &sge, 1, 1);
+    wr.wr.rdma.remote_addr = to.buffer.address();
+    wr.wr.rdma.rkey = to.mr.rkey();
+    REQUIRE(post(pair.a_qp, wr) == 0);
+    CHECK(wait_wc(pair.a_cq).status == IBV_WC_REM_ACCESS_ERR);
+    const std::string said = stderr_of([&] { pair.b.device->poll_events(); });
+    CHECK(said.find(format("QP 0x%x failed: QP_ACCESS_ERROR", pair.b_qp.number())) !=
+          std::string::npos);
+    CHECK(said.find("rkey") != std::string::npos);
+  }
+}
+
 TEST_CASE("events of a queue pair") {
   One one;
   one.go(IBV_QPS_RTS);

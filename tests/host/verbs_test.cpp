@@ -5,6 +5,7 @@
 #include "world.hpp"
 
 #include "fake_nic/fake_server.hpp"
+#include "waiting.hpp"
 
 #include <roci/verbs.hpp>
 
@@ -48,6 +49,10 @@ struct Opened {
   ibv_context* open(unsigned nic = 0) {
     return v::open_device(&device, roci::format("%s/roci%u.sock", path.c_str(), nic), nullptr);
   }
+  uint64_t commands(roci::hwif::AdminOpcode opcode) {
+    const std::lock_guard lock(server->fabric().mutex());
+    return server->nic(0).commands(opcode);
+  }
   std::string path;
   std::unique_ptr<FakeServer> server;
   ibv_device device{};
@@ -56,10 +61,7 @@ struct Opened {
 
 ibv_wc wait_one(ibv_cq* cq) {
   ibv_wc wc{};
-  for (int i = 0; i < 2000000; ++i) {
-    if (ibv_poll_cq(cq, 1, &wc) == 1) return wc;
-  }
-  FAIL("no completion");
+  REQUIRE(becomes([&] { return ibv_poll_cq(cq, 1, &wc) == 1; }));
   return wc;
 }
 
@@ -381,15 +383,19 @@ TEST_CASE("completion queues: errno, extended polling, events") {
 
   // Destroying waits for the acknowledgement of the event.
   REQUIRE(v::destroy_qp(qp) == 0);
+  std::atomic<pid_t> destroying{0};
   std::atomic<bool> destroyed{false};
   std::thread destroyer([&] {
-    CHECK(v::destroy_cq(cq) == 0);
-    destroyed = true;
+    destroying = this_thread();
+    destroyed = v::destroy_cq(cq) == 0;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(becomes([&] {
+    return o.commands(roci::hwif::AdminOpcode::DESTROY_CQ) == 1 && waits_for_thread(destroying);
+  }));
   CHECK_FALSE(destroyed);
   v::ack_cq_events(cq, 1);
   destroyer.join();
+  CHECK(destroyed);
   CHECK(channel->refcnt == 0);
   // Not blocking.
   REQUIRE(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);
@@ -446,11 +452,15 @@ TEST_CASE("queue pairs: errno, attributes, asynchronous events") {
   CHECK(event.element.qp == qp);
   REQUIRE(v::query_qp(qp, &attr, IBV_QP_STATE, &got) == 0);
   CHECK(qp->state == IBV_QPS_ERR);
-  std::thread acknowledging([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  std::atomic<bool> waited{false};
+  std::thread acknowledging([&, destroying = this_thread()] {
+    waited = becomes([&] {
+      return o.commands(roci::hwif::AdminOpcode::DESTROY_QP) == 1 && waits_for_thread(destroying);
+    });
     v::ack_async_event(&event);
   });
   CHECK(v::destroy_qp(qp) == 0);
+  CHECK(waited);
   acknowledging.join();
   CHECK(v::destroy_cq(cq) == 0);
   CHECK(v::dealloc_pd(pd) == 0);
@@ -503,28 +513,32 @@ struct ForgetFrames {
   }
 };
 
-// Runs `run` in a thread that is cancelled: before it begins, or while it waits.
-void cancelled(bool waiting, const std::function<void()>& run) {
+// Runs `run` in a thread that is cancelled: before it begins, or once `waits` says so of it.
+void cancelled(const std::function<bool(pid_t)>& waits, const std::function<void()>& run,
+               const std::function<void()>& afterwards = {}) {
   struct Start {
     bool waiting;
     const std::function<void()>* run;
-  } start{waiting, &run};
+    std::atomic<pid_t> thread{0};
+  } start{static_cast<bool>(waits), &run};
   pthread_t thread{};
   REQUIRE(pthread_create(
               &thread, nullptr,
               [](void* at) -> void* {
                 const ForgetFrames forget;
-                const Start& s = *static_cast<Start*>(at);
+                Start& s = *static_cast<Start*>(at);
+                s.thread = this_thread();
                 if (!s.waiting) pthread_cancel(pthread_self());
                 (*s.run)();
                 pthread_testcancel();
                 return nullptr;
               },
               &start) == 0);
-  if (waiting) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (waits) {
+    CHECK(becomes([&] { return start.thread != 0 && waits(start.thread); }));
     pthread_cancel(thread);
   }
+  if (afterwards) afterwards();
   void* result = nullptr;
   REQUIRE(pthread_join(thread, &result) == 0);
   CHECK(result == PTHREAD_CANCELED);
@@ -547,12 +561,13 @@ TEST_CASE("pthread_cancel: waiting for events ends, everything else is done to i
   for (const bool waiting : {false, true}) {
     CAPTURE(waiting);
     bool returned = false;
-    cancelled(waiting, [&] {
+    const auto waits = waiting ? waits_for_descriptor : nullptr;
+    cancelled(waits, [&] {
       ibv_async_event event{};
       v::get_async_event(o.context, &event);
       returned = true;
     });
-    cancelled(waiting, [&] {
+    cancelled(waits, [&] {
       ibv_cq* which = nullptr;
       void* context = nullptr;
       v::get_cq_event(channel, &which, &context);
@@ -561,7 +576,7 @@ TEST_CASE("pthread_cancel: waiting for events ends, everything else is done to i
     CHECK_FALSE(returned);
   }
   bool done = false;
-  cancelled(false, [&] {
+  cancelled(nullptr, [&] {
     ibv_wc wc{};
     for (int n = 0; n < 64; ++n) ibv_poll_cq(cq, 1, &wc);  // idles
     ibv_send_wr wr = send_wr(IBV_WR_RDMA_WRITE, nullptr, 0, 5);
@@ -593,13 +608,11 @@ TEST_CASE("pthread_cancel: waiting for events ends, everything else is done to i
   v::query_port(o.context, 1, &port, sizeof port);
   ibv_async_event event{};
   REQUIRE(v::get_async_event(o.context, &event) == 0);
-  std::thread acknowledging([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    v::ack_async_event(&event);
-  });
   bool destroyed = false;
-  cancelled(true, [&] { destroyed = v::destroy_qp(qp) == 0; });
-  acknowledging.join();
+  const auto waits = [&](pid_t thread) {
+    return o.commands(roci::hwif::AdminOpcode::DESTROY_QP) == 1 && waits_for_thread(thread);
+  };
+  cancelled(waits, [&] { destroyed = v::destroy_qp(qp) == 0; }, [&] { v::ack_async_event(&event); });
   CHECK(destroyed);
   CHECK(v::destroy_cq(cq) == 0);
   CHECK(v::destroy_comp_channel(channel) == 0);

@@ -42,7 +42,7 @@ struct DmaRange {
 };
 
 /// One function of a NIC: BAR0, DMA, interrupts. Calls may come from any thread unless noted.
-/// Control calls throw Error(ENODEV) once the device is lost.
+/// Control calls throw Error(EIO) once the device is lost.
 class Transport {
  public:
   Transport() = default;
@@ -123,7 +123,7 @@ class Transport {
   virtual void let_waiters_go() noexcept {}
   /// Marks the device as lost, logs `why` and calls the handler.
   void mark_lost(const char* why) noexcept;
-  /// Throws Error(ENODEV) if the device is lost.
+  /// Throws Error(EIO) if the device is lost.
   void check_not_lost() const;
   /// Marks the device as lost without calling anybody (after fork).
   void mark_lost_silently() noexcept { lost_.store(true, std::memory_order_release); }

@@ -64,6 +64,13 @@ bool FakeNic::fetch_commands() {
   return any;
 }
 
+size_t FakeNic::waiting(AdminOpcode opcode) const {
+  const std::lock_guard lock(fabric_.mutex());
+  return static_cast<size_t>(std::count_if(pending_.begin(), pending_.end(), [&](const Pending& p) {
+    return p.command.get<AdminCommand::opcode>() == opcode;
+  }));
+}
+
 bool FakeNic::run_commands() {
   bool any = false;
   for (size_t i = 0; i < pending_.size();) {

@@ -94,9 +94,17 @@ class FakeNic : public InprocNic {
   uint64_t doorbells(hwif::DoorbellKind kind) const;
   /// Commands so far, by opcode.
   uint64_t commands(hwif::AdminOpcode opcode) const;
+  /// Commands of this kind that have arrived and are not answered.
+  size_t waiting(hwif::AdminOpcode opcode) const;
   /// Holds back answers to this command until release().
-  void hold(hwif::AdminOpcode opcode) { held_.push_back(opcode); }
-  void release() { held_.clear(); }
+  void hold(hwif::AdminOpcode opcode) {
+    const std::lock_guard lock(mutex());
+    held_.push_back(opcode);
+  }
+  void release() {
+    const std::lock_guard lock(mutex());
+    held_.clear();
+  }
   /// Answers the next command of this kind with a failure.
   void fail_next(hwif::AdminOpcode opcode, hwif::AdminStatus status, hwif::AdminField field,
                  uint32_t detail);

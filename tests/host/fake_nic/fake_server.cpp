@@ -139,6 +139,10 @@ class FakeServer::Client : public InprocMemory {
         return reply(message, 0);
       }
       case Command::REGION_READ: {
+        if (server_.ignore_reads_) {
+          ++server_.ignored_reads_;
+          return true;
+        }
         vfio_user::RegionAccess access{};
         if (!parse(message, access) || access.region != vfio_user::REGION_BAR0 ||
             access.count != sizeof(uint64_t) || access.offset >= hwif::csr::BYTES) {

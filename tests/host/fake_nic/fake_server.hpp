@@ -38,6 +38,10 @@ class FakeServer {
   FakeFabric& fabric() { return fabric_; }
   /// Cuts all connections, as a crash would.
   void cut_connections();
+  /// Answers no more reads of registers.
+  void ignore_reads() { ignore_reads_ = true; }
+  /// Reads that got no answer.
+  unsigned ignored_reads() const { return ignored_reads_.load(); }
   /// Ranges mapped by clients of a NIC now.
   size_t maps(unsigned nic);
   /// DMA_READ and DMA_WRITE messages so far.
@@ -59,6 +63,8 @@ class FakeServer {
   int wake_ = -1;
   std::atomic<bool> stop_{false};
   std::atomic<bool> cut_{false};
+  std::atomic<bool> ignore_reads_{false};
+  std::atomic<unsigned> ignored_reads_{0};
   std::atomic<uint64_t> dma_messages_{0};
   std::atomic<unsigned> clients_count_{0};
   std::thread thread_;
