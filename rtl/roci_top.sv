@@ -267,6 +267,8 @@ module roci_top #(
         refused_response_ready, done_valid, done_wire, left_valid, underrun_valid, fate_valid;
   roci_pkg::tx_refused_t refused_request, refused_response;
   roci_pkg::tx_done_t done, left, underrun, tx_fate;
+  logic tx_drained_valid, tx_drained_ready;
+  roci_pkg::qp_t tx_drained;
   logic report_valid, report_ready, rnr_wait_valid, rnr_wait_ready;
   roci_pkg::timer_report_t report;
   roci_pkg::rnr_wait_t rnr_wait;
@@ -300,6 +302,8 @@ module roci_top #(
     .refused_valid_i(refused_request_valid), .refused_ready_o(refused_request_ready),
     .refused_i(refused_request), .refused_stale_o(refused_request_stale),
     .tx_done_valid_i(fate_valid), .tx_done_i(tx_fate),
+    .tx_drained_valid_i(tx_drained_valid), .tx_drained_ready_o(tx_drained_ready),
+    .tx_drained_i(tx_drained),
     .report_valid_i(report_valid), .report_ready_o(report_ready), .report_i(report),
     .state_i(state), .epoch_i(epoch),
     .retry_valid_o(retry_valid), .retry_ready_i(retry_request_ready), .retry_o(retry_request),
@@ -435,7 +439,7 @@ module roci_top #(
 
   roci_transmit u_transmit (
     .clk_i, .rst_i, .ready_o(transmit_ready), .ctx_i(ctx), .ctx_o(ctx_transmit), .port_i(port),
-    .enable_i(port_enable), .state_i(state),
+    .enable_i(port_enable), .state_i(state), .colour_i(colour),
     .request_valid_i(request_valid), .request_ready_o(request_ready), .request_i(request_item),
     .response_valid_i(tx_response_valid), .response_ready_o(tx_response_ready),
     .response_i(tx_response),
@@ -452,6 +456,8 @@ module roci_top #(
     .done_valid_o(done_valid), .done_o(done), .done_wire_o(done_wire), .left_valid_o(left_valid),
     .left_o(left), .underrun_valid_o(underrun_valid),
     .underrun_ready_i(!done_valid), .underrun_o(underrun),
+    .drained_valid_o(tx_drained_valid), .drained_ready_i(tx_drained_ready),
+    .drained_o(tx_drained),
     .tdata_o(m_axis_tdata), .tkeep_o(m_axis_tkeep), .tlast_o(m_axis_tlast),
     .tuser_o(m_axis_tuser), .tvalid_o(m_axis_tvalid), .tready_i(m_axis_tready),
     .loopback_valid_o(loopback_valid), .loopback_ready_i(loopback_ready),

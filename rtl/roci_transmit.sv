@@ -9,6 +9,7 @@
 //                                                                   packet_icrc_insert
 //                                                                                  │
 //                                                   ethernet_loopback ◄─ ethernet_route ─► ethernet_tx
+// packet_tx_drain beside it tells when a QP that failed has nothing more on this way.
 `default_nettype none
 
 module roci_transmit (
@@ -20,6 +21,7 @@ module roci_transmit (
   input  roci_pkg::port_t                   port_i,
   input  wire                               enable_i,            // the port sends
   input  roci_pkg::state_bcast_t            state_i,
+  input  roci_pkg::colour_t                 colour_i,
 
   input  wire                               request_valid_i,
   output logic                              request_ready_o,
@@ -61,6 +63,10 @@ module roci_transmit (
   input  wire                               underrun_ready_i,
   output roci_pkg::tx_done_t                underrun_o,
 
+  output logic                              drained_valid_o,     // a QP in ERR has nothing in here
+  input  wire                               drained_ready_i,
+  output roci_pkg::qp_t                     drained_o,
+
   // MAC, AXI-Stream
   output logic [roci_pkg::DATA_BITS-1:0]    tdata_o,
   output logic [roci_pkg::DATA_BYTES-1:0]   tkeep_o,
@@ -88,6 +94,8 @@ module roci_transmit (
   roci_pkg::gather_piece_t piece;
   logic payload_valid, payload_ready;
   roci_pkg::beat_t payload;
+  logic decided;
+  roci_pkg::fence_busy_t decide_busy, drain_busy;
 
   packet_tx_arbiter u_arbiter (
     .clk_i, .rst_i,
@@ -104,9 +112,14 @@ module roci_transmit (
     .refused_request_valid_o, .refused_request_ready_i, .refused_request_o,
     .refused_request_stale_i,
     .refused_response_valid_o, .refused_response_ready_i, .refused_response_o,
-    .state_i, .done_valid_i(done_valid_o), .done_i(done_o),
-    .fence_busy_o, .ready_o
+    .state_i, .decided_o(decided), .done_valid_i(done_valid_o), .done_i(done_o),
+    .fence_busy_o(decide_busy), .ready_o
   );
+  packet_tx_drain u_drain (
+    .clk_i, .rst_i, .state_i, .decided_i(decided), .done_valid_i(done_valid_o),
+    .drained_valid_o, .drained_ready_i, .drained_o, .colour_i, .fence_busy_o(drain_busy)
+  );
+  assign fence_busy_o = decide_busy | drain_busy;
   host_gather u_gather (
     .clk_i, .rst_i,
     .piece_valid_i(piece_valid), .piece_ready_o(piece_ready), .piece_i(piece),

@@ -9,7 +9,8 @@
 // - hardware (`error_i`): any state but RESET and ERR becomes ERR, never the other way
 //   (wire.md 2.15: any but RESET -> ERR). With it an asynchronous event may be raised, once: a
 //   second request for a QP that is already in ERR does nothing.
-// Each change is broadcast in the same cycle to the replicas of all readers.
+// Each change is broadcast in the same cycle to the replicas of all readers; ERR of a QP that is in ERR
+// is none, so that each ERR that they see is behind a RESET and its fence.
 //
 // Does not: check which transitions verbs allow (firmware does); flush anything (the readers act on
 // the broadcast). Neighbours: cpu, requester_ack, packet_rx_commit, queue_cq_writer, … → here →
@@ -134,7 +135,8 @@ module context_qp_state #(
 
   always_comb begin
     // the broadcast leaves with the write
-    state_o.valid = stage1_done && changes;
+    state_o.valid = stage1_done && changes
+                    && !(op1_q.target == roci_pkg::QPS_ERR && read_state == roci_pkg::QPS_ERR);
     state_o.qp = op1_q.qp;
     state_o.state = op1_q.target;
   end

@@ -11,6 +11,9 @@
 //   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
 //   refused response has its very PSN. The poison ends with INIT, the way out of RESET:
 //   items of the old life are gone by then;
+// - ERR poisons all requests of its QP: none is decided any more, so that nothing reads the program's
+//   memory behind the flush (packet_tx_drain waits for those that are decided). Responses pass: the
+//   ones before a fatal NAK are still sent in ERR (architecture.md 3.2);
 // - a request waits here until its source has judged the refusal: a retransmission that was overtaken
 //   by its acknowledgement may find its region gone. It vanishes and poisons nothing;
 // - so does a response to a READ that was answered to its end before: its requester may have gone on
@@ -19,9 +22,9 @@
 // Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
 // is discarded or its last beat has left (`done_i`).
 //
-// Does not: reorder; look at QP state (a refused QP is brought to ERR by its source).
+// Does not: reorder; bring a refused QP to ERR (its source does).
 // Neighbours: packet_tx_arbiter → here ⇄ context_mr_check (client TX); → packet_header_build,
-// host_gather; refusals → requester_ack, responder_respond.
+// host_gather, packet_tx_drain; refusals → requester_ack, responder_respond.
 `default_nettype none
 
 module packet_tx_decide #(
@@ -60,7 +63,8 @@ module packet_tx_decide #(
   input  wire                      refused_response_ready_i,
   output roci_pkg::tx_refused_t    refused_response_o,
 
-  input  roci_pkg::state_bcast_t   state_i,     // INIT ends a poison
+  input  roci_pkg::state_bcast_t   state_i,     // INIT ends a poison, ERR is one for requests
+  output logic                     decided_o,   // pulse: a packet is decided
   input  wire                      done_valid_i,
   input  roci_pkg::tx_done_t       done_i,      // a packet has left, or was aborted
   output roci_pkg::fence_busy_t    fence_busy_o,
@@ -71,6 +75,7 @@ module packet_tx_decide #(
 
   typedef struct packed {
     logic valid;
+    logic all;                         // ERR: at any PSN
     roci_pkg::psn_t psn;
   } poison_t;
 
@@ -109,6 +114,7 @@ module packet_tx_decide #(
   logic item_valid_q;
   waiting_t item_q;
   poison_t poison;                   // row of item_q
+  logic dead_q;                      // ERR came since it was read: a request
   logic item_finished;
 
   logic bad_q;                       // an earlier piece of this packet failed
@@ -130,7 +136,7 @@ module packet_tx_decide #(
   logic refused_ready;
   roci_pkg::tx_refused_t refused;
   logic decide, discard;
-  logic init_now, poison_write;
+  logic init_now, error_now, mark_now, poison_write;
   poison_index_t init_index_request, init_index_response;
 
   assign waiting = waiting_t'(waiting_bits);
@@ -148,8 +154,10 @@ module packet_tx_decide #(
     is_request = item_q.desc.source == roci_pkg::TX_REQUEST;
     // wire.md 1.4: ACKNOWLEDGE of RC is 0x11
     is_acknowledge = item_q.desc.source == roci_pkg::TX_RESPONSE && item_q.desc.opcode == 8'h11;
-    poisoned = poison.valid && !is_acknowledge
-               && !(24'(item_q.desc.psn - poison.psn) >> 23 != 24'd0);
+    // a refusal that is told already goes its way
+    poisoned = (poison.valid && !is_acknowledge
+                && (poison.all || !(24'(item_q.desc.psn - poison.psn) >> 23 != 24'd0)))
+               || (dead_q && ask_q == ASK_IDLE);
 
     piece_bad = item_q.has_piece && answer_i.status != roci_pkg::XLAT_OK;
     packet_bad = bad_q || piece_bad;
@@ -161,7 +169,7 @@ module packet_tx_decide #(
     is_again = !is_request && !is_acknowledge && item_q.desc.wqe_index[roci_pkg::RESPONSE_AGAIN];
     refuse = packet_end && packet_bad && !poisoned && !is_again;
     refused_ready = is_request ? ask_q == ASK_KNOWN : !refused_response_valid_o;
-    packet_end_ok = refuse ? (refused_ready && !init_now)
+    packet_end_ok = refuse ? (refused_ready && !mark_now)
                   : (packet_bad || poisoned) ? 1'b1
                   : desc_store_ready;
 
@@ -180,8 +188,11 @@ module packet_tx_decide #(
     poison_write = discard && refuse && !(is_request && stale_q);
   end
 
-  // an INIT clears both rows of its QP: requests in its own cycle, responses in the next one
+  // an INIT clears both rows of its QP: requests in its own cycle, responses in the next one; an ERR
+  // fills that of requests
   assign init_now = (state_i.valid && state_i.state == roci_pkg::QPS_INIT) || init_pending_q;
+  assign error_now = state_i.valid && state_i.state == roci_pkg::QPS_ERR;
+  assign mark_now = init_now || error_now;
   assign init_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
   assign init_index_response = {roci_pkg::TX_RESPONSE, init_qp_q};
 
@@ -191,14 +202,14 @@ module packet_tx_decide #(
 
   always_comb begin
     poison_waddr = init_pending_q ? init_index_response
-                 : init_now ? init_index_request : item_index;
-    poison_wdata = init_now ? '0 : '{valid: 1'b1, psn: item_q.desc.psn};
+                 : mark_now ? init_index_request : item_index;
+    poison_wdata = '{valid: !init_now, all: error_now || dead_q, psn: item_q.desc.psn};
   end
 
   // a row written in the cycle in which it is read comes out new
   common_ram_cleared #(.WIDTH($bits(poison_t)), .DEPTH(POISON_ROWS)) u_poison (
     .clk_i, .rst_i, .ready_o,
-    .we_i(init_now || poison_write), .waddr_i(poison_waddr), .wdata_i(poison_wdata),
+    .we_i(mark_now || poison_write), .waddr_i(poison_waddr), .wdata_i(poison_wdata),
     .re_i(waiting_ready), .raddr_i(waiting_index), .rdata_o(poison_bits)
   );
   assign poison = poison_t'(poison_bits);
@@ -231,11 +242,17 @@ module packet_tx_decide #(
       bad_q <= 1'b0;
       init_pending_q <= 1'b0;
       init_qp_q <= '0;
+      dead_q <= 1'b0;
       ask_q <= ASK_IDLE;
       refused_response_valid_o <= 1'b0;
     end else begin
       init_pending_q <= state_i.valid && state_i.state == roci_pkg::QPS_INIT;
       init_qp_q <= state_i.qp;
+      if (waiting_ready) begin
+        dead_q <= 1'b0;
+      end else if (error_now && is_request && item_q.desc.qp == state_i.qp) begin
+        dead_q <= 1'b1;
+      end
       assert (!(init_pending_q && state_i.valid))
       else $error("packet_tx_decide: state broadcasts in consecutive cycles");
 
@@ -285,6 +302,7 @@ module packet_tx_decide #(
     .out_valid_o(desc_valid_o), .out_ready_i(desc_ready_i), .out_o(desc_bits), .usage_o()
   );
   assign desc_o = roci_pkg::tx_desc_t'(desc_bits);
+  assign decided_o = decide;
 
   // -------------------------------------------------------------------------------------- fence
   localparam int unsigned COUNT_BITS = $clog2(roci_config_pkg::TX_DESCRIPTORS + ITEMS + 64) + 1;

@@ -47,6 +47,10 @@ module requester_ack (
   output logic                        refused_stale_o,     // the one taken last cycle counts not
   input  wire                         tx_done_valid_i,     // always accepted, any source
   input  roci_pkg::tx_done_t          tx_done_i,
+  // from packet_tx_drain: a QP in ERR of which nothing more leaves
+  input  wire                         tx_drained_valid_i,
+  output logic                        tx_drained_ready_o,
+  input  roci_pkg::qp_t               tx_drained_i,
   // from context_timer
   input  wire                         report_valid_i,
   output logic                        report_ready_o,
@@ -197,6 +201,7 @@ module requester_ack (
   requester_ack_events u_events (
     .clk_i, .rst_i,
     .sent_i, .making_i, .making_qp_i, .tx_done_valid_i, .tx_done_i, .state_i,
+    .tx_drained_valid_i, .tx_drained_ready_o, .tx_drained_i,
     .ack_event_valid_i, .ack_event_ready_o, .ack_event_i,
     .refused_valid_i, .refused_ready_o, .refused_i, .refused_stale_o,
     .local_error_valid_i, .local_error_ready_o, .local_error_i,

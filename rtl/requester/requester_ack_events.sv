@@ -15,11 +15,12 @@
 // the refused packet: that fails first, and the acknowledgement may be the last one to come.
 //
 // In ERR a token comes through the ordered writer, behind all READ data of the QP that will ever be
-// placed (`drained`): before it nothing may be flushed (rule 4).
+// placed (`drained`), and packet_tx_drain tells when the last packet that was decided has read its
+// payload and left (`tx_drained`): before both nothing may be flushed (rule 4).
 //
 // Does not: pop records, count retries.
-// Neighbours: host_dma_write, packet_header_build, packet_tx_decide, requester_packetizer,
-// context_timer → here → requester_ack_walker.
+// Neighbours: host_dma_write, ethernet_route, packet_tx_decide, packet_tx_drain,
+// requester_packetizer, context_timer → here → requester_ack_walker.
 `default_nettype none
 
 module requester_ack_events (
@@ -34,6 +35,10 @@ module requester_ack_events (
   input  roci_pkg::tx_done_t            tx_done_i,     // of requests and responses
   input  roci_pkg::state_bcast_t        state_i,
 
+  // in ERR: no packet is on its way; not before what came with state_i earlier
+  input  wire                           tx_drained_valid_i,
+  output logic                          tx_drained_ready_o,
+  input  roci_pkg::qp_t                 tx_drained_i,
   input  wire                           ack_event_valid_i,
   output logic                          ack_event_ready_o,
   input  roci_pkg::ack_token_t          ack_event_i,
@@ -84,8 +89,8 @@ module requester_ack_events (
     logic [7:0] vendor_status;
   } failure_t;
 
-  typedef enum logic [2:0] {
-    OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE, OP_UNASKED
+  typedef enum logic [3:0] {
+    OP_EVENT, OP_TX_DONE, OP_LOCAL, OP_TIMER, OP_CLEAR, OP_INIT, OP_STATE, OP_UNASKED, OP_DRAINED
   } op_e;
 
   typedef struct packed {
@@ -151,6 +156,7 @@ module requester_ack_events (
     local_error_ready_o = 1'b0;
     ack_event_ready_o = 1'b0;
     init_ready_o = 1'b0;
+    tx_drained_ready_o = 1'b0;
     // next_psn first: its write port belongs to sent_i
     init_sent = init_valid_i && !init_sent_q && !sent_i.valid;
 
@@ -177,6 +183,11 @@ module requester_ack_events (
       op.sqd = state_sqd;
       op.fresh = state_fresh;
       state_ready = 1'b1;
+    end else if (tx_drained_valid_i) begin
+      // behind the state changes before its ERR, which end a `drained` of an old life
+      op.op = OP_DRAINED;
+      op.qp = tx_drained_i;
+      tx_drained_ready_o = 1'b1;
     end else if (init_valid_i && init_sent_q) begin
       op.op = OP_INIT;
       op.qp = init_qp_i;
@@ -297,6 +308,11 @@ module requester_ack_events (
         end
       end
 
+      OP_DRAINED: begin
+        next.tx_drained = 1'b1;
+        push = 1'b1;
+      end
+
       OP_UNASKED: begin
         // void if an acknowledgement of all came in between
         if (window != '0) begin
@@ -321,11 +337,15 @@ module requester_ack_events (
         next = '0;
         next.acked_psn = op_q.psn;
         next.drained = row.drained;          // the QP may be in ERR already
+        next.tx_drained = row.tx_drained;
       end
 
       OP_STATE: begin
         next.sqd = op_q.sqd;
-        if (op_q.fresh) next.drained = 1'b0;
+        if (op_q.fresh) begin
+          next.drained = 1'b0;
+          next.tx_drained = 1'b0;
+        end
         push = 1'b1;
       end
 

@@ -10,8 +10,8 @@
 //     it;
 //  2. its packet cannot go out, or the peer refused it for good: the QP fails with that status;
 //  3. the QP is in ERR or SQE: go back to the oldest WQE, in ERR not before all READ data of the QP
-//     is in memory (`drained`); from then on only records written again count, as flush records,
-//     the first with the status of the failure (wire.md 2.15);
+//     is in memory and all its packets have left (`drained`, `tx_drained`); from then on only records
+//     written again count, as flush records, the first with the status of the failure (wire.md 2.15);
 //  4. a NAK, the timer or an underrun is pending: ask requester_retry to go back. Everything below
 //     the PSN is popped by then. The visit ends, and none of the QP begins before the answer, so
 //     that the rewind point is still the oldest WQE when it is applied.
@@ -443,8 +443,9 @@ module requester_ack_walker #(
       leave = 1'b0;
 
     end else if (facts_q.error && !step3_q.flags.flushing) begin
-      // READ data that was let through before the ERR must be in memory; UD and UC have none
-      if (facts_q.sqe || facts_q.events.drained) begin
+      // READ data that was let through before the ERR must be in memory, payload that was decided must
+      // be read
+      if (facts_q.sqe || (facts_q.events.drained && facts_q.events.tx_drained)) begin
         request.cause = roci_pkg::RETRY_FLUSH;
         action.request = 1'b1;
         action.clear = 1'b1;

@@ -24,6 +24,7 @@ package requester_pkg;
     logic sqd;                       // the QP is in SQD: its messages end, none begins
     logic idle;                      // all that it sent there is acknowledged (as of the last event)
     logic drained;                   // in ERR: no READ data comes any more
+    logic tx_drained;                // in ERR: no packet leaves any more
     logic local_valid;               // a packet or WQE of ours cannot go out
     roci_pkg::psn_t local_psn;       // the first PSN that never leaves
   } ack_events_t;

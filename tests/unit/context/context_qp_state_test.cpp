@@ -73,7 +73,7 @@ TEST_CASE("states follow compare and set, hardware errors and resets") {
       state[qp] = kReset;
       bench.access(true, qp, 1, (std::uint64_t{qp % 8} << 32) | (0x777000 + qp));
     }
-    unsigned expected_events = 0;
+    unsigned expected_events = 0, changes = 0;
     for (std::size_t n = 0; n < scaled(1500); ++n) {
       const auto qp = static_cast<unsigned>(random.below(qps));
       if (random.chance(0.6)) {
@@ -81,7 +81,11 @@ TEST_CASE("states follow compare and set, hardware errors and resets") {
         const auto from = static_cast<unsigned>(random.bits(8));
         const auto before = bench.access(true, qp, 0, target | (std::uint64_t{from} << 8));
         REQUIRE(before == state[qp]);
-        if ((from >> state[qp]) & 1) state[qp] = target;
+        if ((from >> state[qp]) & 1) {
+          // ERR again is no change
+          changes += target == kErr && before == kErr ? 0 : 1;
+          state[qp] = target;
+        }
       } else {
         pkg::state_error_t error{};
         error.qp = static_cast<decltype(error.qp)>(qp);
@@ -93,6 +97,7 @@ TEST_CASE("states follow compare and set, hardware errors and resets") {
         REQUIRE(source.empty());
         if (state[qp] != kReset && state[qp] != kErr) {
           state[qp] = kErr;
+          ++changes;
           expected_events += error.event_valid ? 1 : 0;
         }
       }
@@ -102,6 +107,7 @@ TEST_CASE("states follow compare and set, hardware errors and resets") {
     for (unsigned qp = 0; qp < qps; ++qp) {
       if (bench.seen.contains(qp)) REQUIRE(bench.seen[qp] == state[qp]);
     }
+    REQUIRE(bench.broadcasts == changes);
     REQUIRE(bench.event.received().size() == expected_events);
     for (const auto& event : bench.event.received()) {
       REQUIRE(event.object >= 0x777000);

@@ -3,7 +3,7 @@
 // packet_tx_decide against a model that knows the verdict of every piece in advance: good packets
 // come out whole and in order with exactly their pieces; a bad one is told once to its source; what
 // follows it at or after its PSN vanishes, what precedes it passes; an INIT forgives; a stale request
-// vanishes alone; the fence count ends at zero.
+// vanishes alone; ERR lets no request be decided any more; the fence count ends at zero.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "harness/harness.hpp"
 #include "roci_svstructs.hpp"
@@ -56,6 +57,15 @@ struct Bench {
     }
   } judge{*this};
 
+  // Counts decided_o.
+  std::uint64_t decided = 0;
+  struct Count : Agent {
+    Bench& bench;
+    explicit Count(Bench& b) : bench(b) {}
+    void sample() override { bench.decided += bench.dut->decided_o; }
+    void drive() override {}
+  } count{*this};
+
   explicit Bench(Random& r)
       : dut(r()),
         item("item", dut->item_valid_i, dut->item_ready_o, dut->item_i),
@@ -83,6 +93,7 @@ struct Bench {
     });
     dut.attach(refused_request);
     dut.attach(judge);
+    dut.attach(count);
     dut.attach(refused_response);
     xlat.collect();
     desc.collect();
@@ -136,6 +147,7 @@ struct Maker {
   Bench& bench;
   Random& random;
   std::map<unsigned, std::optional<std::uint32_t>> poison;      // by source and QP
+  std::set<unsigned> dead;                                      // QPs in ERR
   std::deque<pkg::tx_desc_t> decided;
   double stale = 0.3;                          // chance that a refused request is
   std::optional<bool> again{};                 // READ responses: answered before, or either
@@ -153,7 +165,8 @@ struct Maker {
     const auto pieces = acknowledge ? 0 : random.below(5);
     auto& poisoned = poison[qp * 2 + (response ? 1 : 0)];
     const bool discarded =
-        poisoned && !acknowledge && ((desc.psn - *poisoned) & 0x800000) == 0;
+        (poisoned && !acknowledge && ((desc.psn - *poisoned) & 0x800000) == 0) ||
+        (!response && dead.contains(qp));
     std::vector<pkg::gather_piece_t> placed;
     pkg::xlat_status_e status = kOk;
     for (std::uint64_t n = 0; n < pieces; ++n) {
@@ -223,7 +236,7 @@ TEST_CASE("verdicts on random packets") {
     bench.piece.stall(Stall::any(random));
     bench.refused_request.stall(Stall::any(random));
     bench.refused_response.stall(Stall::any(random));
-    Maker make{bench, random, {}, {}};
+    Maker make{bench, random, {}, {}, {}};
     const double fail = random.chance(0.5) ? 0.02 : 0.0;
     std::map<unsigned, std::uint32_t> psn;
     for (int burst = 0; burst < 12; ++burst) {
@@ -250,7 +263,9 @@ TEST_CASE("verdicts on random packets") {
       if (state.state == pkg::QPS_INIT) {
         make.poison[qp * 2].reset();
         make.poison[qp * 2 + 1].reset();
+        make.dead.erase(qp);
       }
+      if (state.state == pkg::QPS_ERR) make.dead.insert(qp);
       REQUIRE(bench.dut->fence_busy_o == 0);
     }
     REQUIRE(bench.desc.received().size() == make.decided.size());
@@ -264,7 +279,7 @@ TEST_CASE("verdicts on random packets") {
 TEST_CASE("a stale request that is refused does not stop what follows") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   make.stale = 1.0;
   for (std::uint32_t round = 0; round < 20; ++round) {
     const std::uint32_t psn = 0xfffff0 + 4 * round;
@@ -279,7 +294,7 @@ TEST_CASE("a stale request that is refused does not stop what follows") {
 TEST_CASE("a response of a READ that was answered before stops nothing if it is refused") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   make.again = true;
   for (std::uint32_t round = 0; round < 20; ++round) {
     const std::uint32_t psn = 0xfffff0 + 4 * round;
@@ -295,7 +310,7 @@ TEST_CASE("a response of a READ that was answered before stops nothing if it is 
 TEST_CASE("a packet that is refused behind RESET poisons nothing of the next life") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   make.again = false;
   const auto state_is = [&](pkg::qp_state_e to) {
     pkg::state_bcast_t state{};
@@ -326,7 +341,7 @@ TEST_CASE("the fence sees a packet from its first item until it has left") {
   Random random;
   Bench bench(random);
   bench.desc.stall(Stall(0.0));
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   make.packet(1, true, 5, 0.0, true);
   const unsigned colour = make.decided.front().colour;
   bench.dut.run_until([&] { return bench.desc.received().size() == 1; }, "decided");
@@ -340,7 +355,7 @@ TEST_CASE("the fence sees a packet from its first item until it has left") {
 TEST_CASE("one item per cycle") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   std::uint64_t items = 0;
   for (int n = 0; n < 400; ++n) make.packet(0, false, static_cast<std::uint32_t>(n), 0.0, false);
   items = bench.item.pending();
@@ -358,7 +373,7 @@ TEST_CASE("in ERR the responses before a fatal NAK leave, and the NAK") {
   Bench bench(random);
   bench.answer.stall(Stall::any(random));
   bench.desc.stall(Stall::any(random));
-  Maker make{bench, random, {}, {}};
+  Maker make{bench, random, {}, {}, {}};
   const unsigned qp = 3;
   const auto set_error = [&] {
     pkg::state_bcast_t state{};
@@ -392,5 +407,118 @@ TEST_CASE("in ERR the responses before a fatal NAK leave, and the NAK") {
   REQUIRE(bench.desc.received().size() == make.decided.size());
   for (std::size_t n = 25; n < make.decided.size(); ++n) {
     REQUIRE(bench.desc.received()[n] == make.decided[n]);
+  }
+}
+
+// At any moment of a stream of requests, with refusals under way: what is decided before the broadcast
+// or in its cycle leaves, nothing of the QP behind it; other QPs and responses do not notice.
+TEST_CASE("in ERR no request is decided any more, whatever its PSN") {
+  Random random;
+  for (unsigned round = 0; round < scaled(150); ++round) {
+    CAPTURE(round);
+    Bench bench(random);
+    if (random.chance(0.5)) bench.answer.stall(Stall::any(random));
+    if (random.chance(0.3)) bench.refused_request.stall(Stall::any(random));
+    const bool refusals = random.chance(0.5);
+    Maker make{bench, random, {}, {}, {}};
+    make.again = false;
+    constexpr unsigned kQp = 3, kOther = 4;
+    bench.piece.collect();
+    struct Sent {
+      bool dies;
+      pkg::tx_desc_t desc;
+      std::size_t pieces;
+    };
+    std::vector<Sent> sent;
+    const auto add = [&](unsigned qp, bool response, std::uint32_t at, double fail) {
+      const auto before = make.decided.size();
+      const auto pieces = bench.piece.pending();
+      make.packet(qp, response, at, fail, false);
+      if (make.decided.size() != before) {
+        sent.push_back(
+            {qp == kQp && !response, make.decided.back(), bench.piece.pending() - pieces});
+      }
+    };
+    std::uint32_t psn = 0xfffff0;
+    for (int n = 0; n < 10; ++n, ++psn) {
+      add(kQp, false, psn, 0.0);
+      add(kOther, false, psn, 0.0);
+      add(kQp, true, psn, 0.0);
+    }
+    // the model judges it as if it came before: its refusal may be told or not
+    if (refusals) {
+      bench.stale.clear();
+      bench.refused_request.collect();
+      auto desc = random_payload<pkg::tx_desc_t>(random);
+      desc.qp = kQp;
+      desc.source = kRequest;
+      desc.psn = psn & 0xffffff;
+      pkg::tx_item_t item{};
+      item.last = item.has_piece = true;
+      item.desc = desc;
+      item.piece = random_payload<pkg::piece_t>(random);
+      bench.item.push(item);
+      auto a = random_payload<pkg::xlat_rsp_t>(random);
+      a.last = true;
+      a.status = static_cast<pkg::xlat_status_e>(2);
+      bench.asked.push_back({item.piece, {a}});
+      bench.stale.push_back(random.chance(0.5));
+    }
+    const auto cycles = random.below(120);
+    for (std::uint64_t n = 0; n < cycles; ++n) bench.tick();
+    pkg::state_bcast_t state{};
+    state.valid = true;
+    state.qp = kQp;
+    state.state = pkg::QPS_ERR;
+    state.pack(bench.dut->state_i);
+    bench.tick();
+    pkg::state_bcast_t{}.pack(bench.dut->state_i);
+    // what was decided by now is in the line or has left it
+    const auto decided = bench.decided;
+    // retransmissions, PSNs far away, and ones that follow
+    for (const std::uint32_t at : {psn, psn - 9, psn + 0x7fffff, psn + 0x800001, psn + 1}) {
+      const auto before = make.decided.size();
+      make.dead.insert(kQp);
+      add(kQp, false, at, 0.0);
+      REQUIRE(make.decided.size() == before);
+      add(kQp, true, psn + 1, 0.0);
+      add(kOther, false, psn, 0.0);
+      ++psn;
+    }
+    int quiet = 0;
+    for (int limit = 0; limit < 20000 && quiet < 100; ++limit) {
+      quiet = bench.item.empty() && bench.asked.empty() && bench.answer.empty() &&
+                      bench.leaving.empty() && bench.dut->fence_busy_o == 0 ? quiet + 1 : 0;
+      bench.tick();
+    }
+    REQUIRE(quiet == 100);
+    const auto told = bench.refused_request.received().size();
+    REQUIRE(told <= (refusals ? 1u : 0u));
+    // the first `decided` of all, and of the rest those that do not die
+    std::vector<pkg::tx_desc_t> expected;
+    std::size_t pieces = 0;
+    for (const Sent& s : sent) {
+      if (expected.size() >= decided && s.dies) continue;
+      expected.push_back(s.desc);
+      pieces += s.pieces;
+    }
+    REQUIRE(bench.piece.received().size() == pieces);
+    REQUIRE(bench.desc.received().size() == expected.size());
+    for (std::size_t n = 0; n < expected.size(); ++n) {
+      REQUIRE(bench.desc.received()[n] == expected[n]);
+    }
+    REQUIRE(bench.decided == expected.size());
+    // the poison ends with INIT
+    state.state = pkg::QPS_INIT;
+    state.pack(bench.dut->state_i);
+    bench.tick();
+    pkg::state_bcast_t{}.pack(bench.dut->state_i);
+    bench.tick();
+    make.dead.clear();
+    const auto count = bench.desc.received().size();
+    add(kQp, false, psn - 5, 0.0);
+    for (int n = 0; n < 300; ++n) bench.tick();
+    REQUIRE(bench.desc.received().size() == count + 1);
+    REQUIRE(bench.dut->fence_busy_o == 0);
   }
 }

@@ -72,6 +72,7 @@ struct AckBench {
   Source<pkg::tx_refused_t> refused;
   Source<pkg::timer_report_t> report;
   Source<pkg::retry_result_t> result;
+  Source<Bits<pkg::qp_t_bits>> tx_drained;
   Broadcast<pkg::sent_t> sent;
   Broadcast<pkg::state_bcast_t> state;
   Broadcast<pkg::epoch_bcast_t> epoch;
@@ -85,6 +86,7 @@ struct AckBench {
   Listener<pkg::ack_state_t> ack_state;
   bool mirror_errors = true;                        // requests for ERR come back as state changes
   bool drains = true;                               // in ERR no READ data is on its way
+  bool tx_drains = true;                            // nor any packet
 
   explicit AckBench(std::uint64_t salt)
       : dut(salt),
@@ -94,6 +96,8 @@ struct AckBench {
         refused("refused", dut->refused_valid_i, dut->refused_ready_o, dut->refused_i),
         report("report", dut->report_valid_i, dut->report_ready_o, dut->report_i),
         result("result", dut->result_valid_i, dut->result_ready_o, dut->result_i),
+        tx_drained("tx_drained", dut->tx_drained_valid_i, dut->tx_drained_ready_o,
+                   dut->tx_drained_i),
         sent("sent", dut->sent_i),
         state("state", dut->state_i),
         epoch("epoch", dut->epoch_i),
@@ -113,8 +117,8 @@ struct AckBench {
     dut->colour_i = 0;
     dut.reset();
     for (Agent* agent : std::initializer_list<Agent*>{
-             &event, &inflight, &local, &refused, &report, &result, &sent, &state, &epoch, &retry,
-             &completion, &wake, &error, &async_event, &ack_state}) {
+             &event, &inflight, &local, &refused, &report, &result, &tx_drained, &sent, &state,
+             &epoch, &retry, &completion, &wake, &error, &async_event, &ack_state}) {
       dut.attach(*agent);
     }
     retry.collect();
@@ -168,6 +172,7 @@ struct AckBench {
     bcast.state = s;
     state.push(bcast);
     if (s == pkg::QPS_ERR && drains) tell(qp, pkg::ACK_EVENT_DRAINED, 0);
+    if (s == pkg::QPS_ERR && tx_drains) drain_tx(qp);
   }
 
   /// queue_wqe_fetch applied a rewind.
@@ -235,6 +240,9 @@ struct AckBench {
     event.push(t);
   }
 
+  /// No packet of a QP in ERR is on its way any more.
+  void drain_tx(unsigned qp) { tx_drained.push(Bits<pkg::qp_t_bits>(qp)); }
+
   void tx_done(unsigned qp, pkg::tx_fate_e fate, std::uint32_t psn, unsigned index = 0) {
     pkg::tx_done_t done{};
     done.qp = static_cast<decltype(done.qp)>(qp);
@@ -262,8 +270,8 @@ struct AckBench {
     dut.run_until(
         [&] {
           return event.empty() && inflight.empty() && local.empty() && refused.empty() &&
-                 report.empty() && result.empty() && sent.empty() && state.empty() &&
-                 epoch.empty();
+                 report.empty() && result.empty() && tx_drained.empty() && sent.empty() &&
+                 state.empty() && epoch.empty();
         },
         "inputs taken");
     dut.tick(cycles);

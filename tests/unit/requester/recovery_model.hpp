@@ -175,6 +175,8 @@ class World : public Agent {
                      dut->read_record_i),
         inflight_("inflight", dut->inflight_valid_i, dut->inflight_ready_o, dut->inflight_i),
         refused_("refused", dut->refused_valid_i, dut->refused_ready_o, dut->refused_i),
+        tx_drained_("tx_drained", dut->tx_drained_valid_i, dut->tx_drained_ready_o,
+                    dut->tx_drained_i),
         sent_("sent", dut->sent_i),
         state_("state", dut->state_i),
         epoch_("epoch", dut->epoch_i),
@@ -190,8 +192,8 @@ class World : public Agent {
     dut->tx_done_valid_i = 0;
     dut.reset();
     for (Agent* agent : std::initializer_list<Agent*>{
-             &packet_, &event_, &read_record_, &inflight_, &refused_, &sent_, &state_, &epoch_,
-             &item_, &rewind_, &completion_, &wake_, &error_, &ack_state_, &rnr_, this}) {
+             &packet_, &event_, &read_record_, &inflight_, &refused_, &tx_drained_, &sent_, &state_,
+             &epoch_, &item_, &rewind_, &completion_, &wake_, &error_, &ack_state_, &rnr_, this}) {
       dut.attach(*agent);
     }
     item_.collect();
@@ -268,6 +270,7 @@ class World : public Agent {
       t.qp = static_cast<decltype(t.qp)>(s.number);
       t.ack_event.kind = pkg::ACK_EVENT_DRAINED;
       token(t);
+      tx_drained_.push(Bits<pkg::qp_t_bits>(s.number));
     }
   }
 
@@ -872,6 +875,7 @@ class World : public Agent {
   Source<pkg::read_record_write_t> read_record_;
   Source<pkg::inflight_write_t> inflight_;
   Source<pkg::tx_refused_t> refused_;
+  Source<Bits<pkg::qp_t_bits>> tx_drained_;
   Broadcast<pkg::sent_t> sent_;
   Broadcast<pkg::state_bcast_t> state_;
   Broadcast<pkg::epoch_bcast_t> epoch_;

@@ -29,6 +29,7 @@ struct Model {
   req::ack_pending_e pending = req::PENDING_NONE;
   unsigned rnr = 0;
   bool timer = false, underrun = false, local = false, sqd = false, drained = false;
+  bool tx_drained = false;
   std::int64_t local_at = 0;
   unsigned local_index = 0, status = 0, vendor = 0;
 
@@ -59,6 +60,7 @@ struct Bench {
   Source<pkg::local_error_t> local;
   Source<pkg::timer_report_t> report;
   Source<req::ack_clear_t> clear;
+  Source<Bits<pkg::qp_t_bits>> tx_drained;
   Broadcast<pkg::sent_t> sent;
   Broadcast<pkg::state_bcast_t> state;
   std::map<unsigned, Model> model;
@@ -87,6 +89,8 @@ struct Bench {
         local("local", dut->local_error_valid_i, dut->local_error_ready_o, dut->local_error_i),
         report("report", dut->report_valid_i, dut->report_ready_o, dut->report_i),
         clear("clear", dut->clear_valid_i, dut->clear_ready_o, dut->clear_i),
+        tx_drained("tx_drained", dut->tx_drained_valid_i, dut->tx_drained_ready_o,
+                   dut->tx_drained_i),
         sent("sent", dut->sent_i),
         state("state", dut->state_i) {
     dut->init_valid_i = 0;
@@ -99,6 +103,7 @@ struct Bench {
     dut.attach(local);
     dut.attach(report);
     dut.attach(clear);
+    dut.attach(tx_drained);
     dut.attach(sent);
     dut.attach(state);
     dut.attach(watch);
@@ -120,9 +125,11 @@ struct Bench {
     dut.tick();
     dut->init_valid_i = 0;
     const bool drained = model[qp].drained;    // belongs to the state, not to the send queue
+    const bool tx_drained = model[qp].tx_drained;
     model[qp] = Model{};
     model[qp].type = type;
     model[qp].drained = drained;
+    model[qp].tx_drained = tx_drained;
   }
 
   void state_is(unsigned qp, pkg::qp_state_e s) {
@@ -131,14 +138,16 @@ struct Bench {
     bcast.state = s;
     state.push(bcast);
     model[qp].sqd = s == pkg::QPS_SQD;
-    if (s == pkg::QPS_RESET || s == pkg::QPS_INIT) model[qp].drained = false;
+    if (s == pkg::QPS_RESET || s == pkg::QPS_INIT) {
+      model[qp].drained = model[qp].tx_drained = false;
+    }
   }
 
   void settle() {
     dut.run_until(
         [&] {
           return event.empty() && refused.empty() && local.empty() && report.empty() &&
-                 clear.empty() && sent.empty() && state.empty();
+                 clear.empty() && tx_drained.empty() && sent.empty() && state.empty();
         },
         "operations taken");
     dut.tick(24);
@@ -175,6 +184,7 @@ struct Bench {
     REQUIRE(got.timer == m.timer);
     REQUIRE(got.underrun == m.underrun);
     REQUIRE(got.drained == m.drained);
+    REQUIRE(got.tx_drained == m.tx_drained);
     REQUIRE(got.local_valid == m.local);
     if (m.local) {
       REQUIRE(got.local_psn == psn(m.local_at));
@@ -282,7 +292,7 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
       bench.pushed.clear();
       bool expect_push = true;
       const Model old = m;
-      const auto choice = random.below(12);
+      const auto choice = random.below(13);
       const bool making = random.chance(0.3);
       const auto making_qp = static_cast<unsigned>(random.below(qps));
       bench.dut->making_i = making;
@@ -403,6 +413,12 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
                                                 : static_cast<pkg::qp_state_e>(random.below(7)));
           break;
         }
+        case 11: {
+          if (random.chance(0.5)) continue;
+          bench.tx_drained.push(Bits<pkg::qp_t_bits>(qp));
+          m.tx_drained = true;
+          break;
+        }
         default: {
           if (!m.fatal() && !m.local && !random.chance(0.02)) continue;
           if (!random.chance(0.3)) continue;
@@ -502,6 +518,35 @@ TEST_CASE("a packet that is made while SQD comes is outstanding") {
       bench.settle();
       CHECK(bench.row(3).idle);
     }
+  }
+}
+
+// The end of the last life may be told in the cycles before.
+TEST_CASE("that all packets of a QP left is not forgotten with the INIT before its ERR") {
+  for (unsigned between = 0; between < 6; ++between) {
+    CAPTURE(between);
+    Bench bench(between);
+    bench.init(1, 0);
+    bench.settle();
+    // the other QPs' changes fill the line in front of it
+    for (const unsigned qp : {2u, 3u, 1u}) bench.state_is(qp, pkg::QPS_INIT);
+    bench.state_is(1, pkg::QPS_ERR);
+    pkg::tx_done_t done{};                   // for a while nothing else is taken
+    done.source = pkg::TX_REQUEST;
+    done.pack(bench.dut->tx_done_i);
+    bench.dut->tx_done_valid_i = 1;
+    bench.dut.run_until([&] { return bench.state.empty(); }, "state told");
+    bench.dut.tick(between);
+    bench.tx_drained.push(Bits<pkg::qp_t_bits>(1));
+    bench.dut.tick(2 + between);
+    bench.dut->tx_done_valid_i = 0;
+    bench.settle();
+    CHECK(bench.row(1).tx_drained);
+    CHECK_FALSE(bench.row(1).drained);
+    CHECK(bench.pushed.count(1) == 1);
+    bench.state_is(1, pkg::QPS_RESET);
+    bench.settle();
+    CHECK_FALSE(bench.row(1).tx_drained);
   }
 }
 

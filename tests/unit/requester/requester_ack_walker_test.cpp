@@ -330,7 +330,7 @@ struct Bench : Agent {
         continue;
       }
       if (error && !q.flushing) {
-        if (q.state == pkg::QPS_SQE || e.drained) {
+        if (q.state == pkg::QPS_SQE || (e.drained && e.tx_drained)) {
           request(pkg::RETRY_FLUSH, q);
           clear(true);
           q.flushing = true;

@@ -38,6 +38,9 @@ module requester_recovery_tb #(
   input  roci_pkg::tx_refused_t            refused_i,
   input  wire                              tx_done_valid_i,
   input  roci_pkg::tx_done_t               tx_done_i,
+  input  wire                              tx_drained_valid_i,
+  output logic                             tx_drained_ready_o,
+  input  roci_pkg::qp_t                    tx_drained_i,
 
   input  roci_pkg::state_bcast_t           state_i,
   input  roci_pkg::epoch_bcast_t           epoch_i,
@@ -85,7 +88,7 @@ module requester_recovery_tb #(
     .making_i(1'b0), .making_qp_i('0),
     .local_error_valid_i(1'b0), .local_error_ready_o(), .local_error_i('0),
     .refused_valid_i, .refused_ready_o, .refused_i, .refused_stale_o(),
-    .tx_done_valid_i, .tx_done_i,
+    .tx_done_valid_i, .tx_done_i, .tx_drained_valid_i, .tx_drained_ready_o, .tx_drained_i,
     .report_valid_i(report_valid), .report_ready_o(report_ready), .report_i(report),
     .state_i, .epoch_i,
     .retry_valid_o(request_valid), .retry_ready_i(request_ready), .retry_o(request),
