@@ -17,7 +17,7 @@
 // both RAMs are cleared, N cycles with push_ready_o low; afterwards push_ready_o stays high.
 //
 // Does not: remove an object from the middle. A dead object is popped and discarded by the
-// consumer. Combinational: pop_ready_i and push_i to the memory's write enable, not to any output.
+// consumer. Combinational: pop_ready_i and the push to push_new_o, not to any other output.
 // Neighbours: common_fifo (the order). Users: all schedulers; several pushers share the port
 // through common_arbiter.
 `default_nettype none
@@ -32,6 +32,7 @@ module common_object_queue #(
   input  wire                   push_valid_i,
   output logic                  push_ready_o,    // low only while clearing after reset
   input  wire [$clog2(N)-1:0]   push_i,          // 0..N-1
+  output logic                  push_new_o,      // in the cycle of the push: it was not queued
 
   output logic                  pop_valid_o,
   input  wire                   pop_ready_i,
@@ -62,6 +63,7 @@ module common_object_queue #(
   assign push_ready_o = ready_q;
   assign pop_valid_o = head_valid;
   assign pop_o = head.object;
+  assign push_new_o = append;
 
   always_comb begin
     pop = head_valid && pop_ready_i;

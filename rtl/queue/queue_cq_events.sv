@@ -168,6 +168,7 @@ module queue_cq_events (
   common_object_queue #(.N(CQS)) u_events (
     .clk_i, .rst_i,
     .push_valid_i(push_q), .push_ready_o(event_push_ready), .push_i(push_cq_q),
+    .push_new_o(),
     .pop_valid_o(pop_valid), .pop_ready_i(pop), .pop_o(pop_cq), .usage_o(queued)
   );
 
@@ -259,6 +260,7 @@ module queue_cq_events (
   common_object_queue #(.N(2 ** QP_BITS)) u_errors (
     .clk_i, .rst_i,
     .push_valid_i(error_q), .push_ready_o(error_push_ready), .push_i(error_qp_q),
+    .push_new_o(),
     .pop_valid_o(error_valid_o), .pop_ready_i(error_ready_i), .pop_o(error_qp),
     .usage_o(errors_queued)
   );

@@ -165,7 +165,7 @@ module queue_rq_fetch #(
 
   common_object_queue #(.N(QUEUES)) u_queue (
     .clk_i, .rst_i,
-    .push_valid_i(push_valid), .push_ready_o(queue_ready), .push_i(push_queue),
+    .push_valid_i(push_valid), .push_ready_o(queue_ready), .push_i(push_queue), .push_new_o(),
     .pop_valid_o(pop_valid), .pop_ready_i(pop), .pop_o(pop_queue), .usage_o()
   );
 

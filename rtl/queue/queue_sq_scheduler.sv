@@ -109,7 +109,7 @@ module queue_sq_scheduler #(
 
   common_object_queue #(.N(QPS)) u_queue (
     .clk_i, .rst_i,
-    .push_valid_i(push), .push_ready_o(queue_ready), .push_i(push_qp),
+    .push_valid_i(push), .push_ready_o(queue_ready), .push_i(push_qp), .push_new_o(),
     .pop_valid_o(head_valid), .pop_ready_i(head_pop), .pop_o(head),
     .usage_o(usage)
   );

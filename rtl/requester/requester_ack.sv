@@ -182,6 +182,7 @@ module requester_ack (
   common_object_queue #(.N(QPS)) u_queue (
     .clk_i, .rst_i,
     .push_valid_i(push_valid && ready_o), .push_ready_o(ready_o), .push_i(push_qp),
+    .push_new_o(),
     .pop_valid_o(queue_valid), .pop_ready_i(queue_ready), .pop_o(queue_qp), .usage_o()
   );
 

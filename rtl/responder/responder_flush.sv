@@ -76,6 +76,7 @@ module responder_flush (
   common_object_queue #(.N(QPS)) u_queue (
     .clk_i, .rst_i,
     .push_valid_i(push_valid && queue_ready), .push_ready_o(queue_ready), .push_i(push),
+    .push_new_o(),
     .pop_valid_o(pop_valid), .pop_ready_i(flush_ready_i && !busy_q), .pop_o(flush_o), .usage_o()
   );
   assign flush_valid_o = pop_valid && !busy_q;

@@ -84,7 +84,7 @@ module responder_path (
 );
 
   roci_pkg::ctx_rsp_t ctx_check, ctx_respond;
-  logic check_ready, flush_unit_ready, respond_ready;
+  logic check_ready, flush_unit_ready, read_ready, respond_ready;
   roci_pkg::fence_busy_t check_busy, read_busy, respond_busy;
 
   logic flush_valid, flush_ready, flush_done, flush_more;
@@ -99,7 +99,7 @@ module responder_path (
   responder_pkg::replay_entry_t entry;
 
   assign ctx_o = ctx_check | ctx_respond;
-  assign ready_o = check_ready && flush_unit_ready && respond_ready;
+  assign ready_o = check_ready && flush_unit_ready && read_ready && respond_ready;
   assign fence_busy_o = check_busy | read_busy | respond_busy;
 
   responder_check u_check (
@@ -128,7 +128,7 @@ module responder_path (
     .entry_read_i(entry_read), .entry_slot_i(entry_slot), .entry_o(entry),
     .lower_valid_o(lower_valid), .lower_ready_i(lower_ready), .lower_o(lower),
     .count_duplicate_o(), .count_ignored_o(count_ignored_read_o),
-    .fence_busy_o(read_busy)
+    .fence_busy_o(read_busy), .ready_o(read_ready)
   );
 
   responder_receive u_receive (

@@ -350,7 +350,7 @@ module responder_respond #(
   common_object_queue #(.N(QPS)) u_queue (
     .clk_i, .rst_i,
     .push_valid_i((s2_q.valid && wake2) || requeue_valid), .push_ready_o(queue_ready),
-    .push_i(s2_q.valid && wake2 ? s2_q.op.qp : requeue_qp),
+    .push_i(s2_q.valid && wake2 ? s2_q.op.qp : requeue_qp), .push_new_o(),
     .pop_valid_o(pop_valid), .pop_ready_i(pop_issue), .pop_o(pop_qp), .usage_o()
   );
 

@@ -7,6 +7,7 @@
 //                          order is first come first served, and each pop brings it one place
 //                          forward
 //   pop then push          in the same cycle leaves it queued
+//   new or not             push_new_o tells whether a push found its object outside
 // Reference: one bit per object, set by a push, cleared by a pop, the push winning.
 `default_nettype none
 
@@ -23,12 +24,12 @@ module common_object_queue_proof #(
 );
   localparam int unsigned OBJECT_BITS = $clog2(N);
 
-  logic push_ready, pop_valid;
+  logic push_ready, push_new, pop_valid;
   logic [OBJECT_BITS-1:0] pop_object;
   logic [$clog2(N+2)-1:0] usage;
 
   common_object_queue #(.N(N), .STYLE(SYNC ? "block" : "distributed")) u_dut (
-    .clk_i, .rst_i, .push_valid_i, .push_ready_o(push_ready), .push_i,
+    .clk_i, .rst_i, .push_valid_i, .push_ready_o(push_ready), .push_i, .push_new_o(push_new),
     .pop_valid_o(pop_valid), .pop_ready_i, .pop_o(pop_object), .usage_o(usage)
   );
 
@@ -116,6 +117,8 @@ module common_object_queue_proof #(
       i_bits: assert (queued_bits == '1);
       i_push_bit: assert (bits_fit == '1);
       if (pop) p_pop_was_pushed: assert (queued_q[pop_object]);
+      p_push_new: assert (push_new == (push && (!queued_q[push_i]
+                                                || (pop && pop_object == push_i))));
       if (!$past(rst_i) && $past(push && push_i == watched)) begin
         p_push_is_queued: assert (places[watched] == 3'd1);
       end

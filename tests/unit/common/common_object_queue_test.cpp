@@ -24,7 +24,9 @@ struct Bench {
   explicit Bench(std::uint64_t salt) : dut(salt) {
     pop.on_transfer([this](const Object& object) { queued.erase(object.value()); });
     push.on_transfer([this](const Object& object) {
-      if (queued.insert(object.value()).second) {
+      const bool fresh = queued.insert(object.value()).second;
+      if (dut->push_new_o != fresh) throw Failure("push_new_o does not tell what was queued");
+      if (fresh) {
         pop.expect(object);
       } else {
         ++repeated;

@@ -54,6 +54,8 @@ module responder_path_tb (
   output logic                               count_gap_o,
   output logic                               count_duplicate_o,
   output logic                               count_ignored_read_o,
+  output logic                               joined_o,       // a duplicate READ behind another one
+  output roci_pkg::qp_t                      joined_qp_o,    // of this queue pair: no search of its own
   output roci_pkg::fence_busy_t              fence_busy_o,
   output logic                               ready_o
 );
@@ -70,6 +72,8 @@ module responder_path_tb (
   logic [roci_pkg::SLOT_WORD_BITS-1:0] slot_data;
 
   assign ctx_o = ctx_path | ctx_fetch;
+  assign joined_o = u_path.u_read.search_push && !u_path.u_read.search_new;
+  assign joined_qp_o = u_path.u_read.action_i.qp;
   assign fence_busy_o = busy_path | busy_fetch;
   assign ready_o = ready_path && ready_fetch;
 

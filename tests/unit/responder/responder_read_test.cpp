@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // responder_read: entries come back as accepted; a duplicate READ is found exactly if it is a subset
-// with the same end and a PMTU-aligned start of one of the newest entries (wire.md §2.9). Reference:
-// a list of READs per QP.
+// with the same end and a PMTU-aligned start of one of the newest entries (wire.md §2.9); a flood of
+// one queue pair takes nothing from the others. Reference: a list of READs per QP.
 #include DUT_HEADER
 
 #include <catch2/catch.hpp>
@@ -17,6 +17,9 @@ using namespace roci::test::responder;
 namespace rs = roci::sv::responder_pkg;
 using roci::sv::roci_hwif_pkg::cqe_status_e;     // the models need this package
 namespace rc = roci::sv::roci_config_pkg;
+constexpr unsigned qp_count = 1u << rc::QP_BITS;
+// cycles from a duplicate to its answer beside one per entry: queue, fetch, table
+constexpr unsigned search_cycles = 12;
 
 struct Qp {
   unsigned number = 0, log2 = 0, base = 0, mtu_code = 0;
@@ -36,12 +39,23 @@ rs::action_t action(const Qp& q, rs::action_e kind) {
   return a;
 }
 
+/// The duplicate of a whole READ.
+rs::action_t duplicate(const Qp& q, const ReadEntry& e) {
+  rs::action_t a = action(q, rs::ACTION_DUP_READ);
+  a.psn = e.first_psn;
+  a.va = e.va;
+  a.rkey = e.rkey;
+  a.length = e.length;
+  return a;
+}
+
 struct Bench {
   explicit Bench(std::uint64_t salt) : random(salt), dut(salt) {
     dut->action_valid_i = 0;
     dut->entry_read_i = 0;
     lowers.collect();
     dut.reset();
+    dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 2 * qp_count);
     dut.attach(lowers);
     for (unsigned n = 0; n < 4; ++n) {
       Qp& q = qps.emplace_back();
@@ -101,11 +115,7 @@ TEST_CASE("entries come back to the response walker, also while searches run") {
     b.accept(q);
     b.tick(b.random.below(3));
     const ReadEntry& e = b.random.pick(q.entries);
-    if (b.random.chance(0.5)) {                     // something to search for
-      auto a = action(q, rs::ACTION_DUP_READ);
-      a.psn = e.first_psn;
-      b.show(a);
-    }
+    if (b.random.chance(0.5)) b.show(duplicate(q, e));       // something to search for
     b.dut->entry_read_i = 1;
     b.dut->entry_slot_i =
         static_cast<SData>(q.base + (e.ordinal & ((1u << q.log2) - 1)));
@@ -147,14 +157,15 @@ TEST_CASE("duplicates: found if a subset with the same end, else silence") {
       case 1: a.length -= 1; hit = false; break;             // another end
       case 2: a.rkey ^= 0x100; hit = false; break;
       case 3: a.psn = (a.psn + 1) & psn_mask; hit = false; break;   // PSN and address disagree
-      case 4: a.qp = b.qps[(q.number - 3 + 1) % 4].number; break;   // region decides, not number
+      // region decides, not number
+      case 4: a.qp = static_cast<decltype(a.qp)>(b.qps[(q.number - 3 + 1) % 4].number); break;
       default: break;
     }
     b.show(a);
     CHECK(b.dut->fence_busy_o == (a.colour ? 2 : 1));
     const std::uint64_t before = b.ignored;
     // one entry a cycle
-    for (unsigned k = 0; k < (1u << q.log2) + 8; ++k) b.tick();
+    b.tick((1u << q.log2) + search_cycles);
     CHECK(b.dut->fence_busy_o == 0);
     auto& got = b.lowers.received();
     REQUIRE(got.size() == (hit ? 1 : 0));
@@ -171,16 +182,11 @@ TEST_CASE("duplicates: found if a subset with the same end, else silence") {
   CHECK(lost > 200);
 }
 
-TEST_CASE("an old READ whose entry was reused is not found; a flood is cut, not waited for") {
+TEST_CASE("an old READ whose entry was reused is not found") {
   Bench b(7);
   Qp& q = b.qps[1];                                  // region of two
   for (int n = 0; n < 2; ++n) b.accept(q);
-  const ReadEntry old = q.entries.front();
-  auto a = action(q, rs::ACTION_DUP_READ);
-  a.psn = old.first_psn;
-  a.va = old.va;
-  a.rkey = old.rkey;
-  a.length = old.length;
+  auto a = duplicate(q, q.entries.front());
   b.show(a);
   b.tick(20);
   CHECK(b.lowers.received().size() == 1);
@@ -190,17 +196,105 @@ TEST_CASE("an old READ whose entry was reused is not found; a flood is cut, not 
   b.tick(20);
   CHECK(b.lowers.received().size() == 1);
   CHECK(b.ignored == 1);
+}
 
+TEST_CASE("a flood of duplicates of one queue pair leaves the others theirs") {
+  Bench b(Random{}());
+  Qp& flood = b.qps[1];
+  Qp& other = b.qps[2];
+  for (int n = 0; n < 2; ++n) b.accept(flood);
+  for (int n = 0; n < 4; ++n) b.accept(other);
   b.lowers.stall(Stall(1.0));
-  const ReadEntry kept = q.entries.front();
-  a.psn = kept.first_psn;
-  a.va = kept.va;
-  a.rkey = kept.rkey;
-  a.length = kept.length;
-  for (int n = 0; n < 100; ++n) b.show(a);
+  for (int n = 0; n < 100; ++n) b.show(duplicate(flood, flood.entries.back()));
+  const ReadEntry& wanted = other.entries.front();
+  b.show(duplicate(other, wanted));
   b.lowers.stall(Stall(0.0));
   b.tick(300);
-  const std::uint64_t kept_ones = b.lowers.received().size() - 1;
-  CHECK(kept_ones >= 16);
-  CHECK(kept_ones + b.ignored - 1 == 100);
+  const auto& got = b.lowers.received();
+  REQUIRE(got.size() == 2);                          // one of the flood: they all ask for the same
+  CHECK(got[0].qp == flood.number);
+  CHECK(got[1].qp == other.number);
+  CHECK(got[1].ordinal == (wanted.ordinal & 0xff));
+  CHECK(got[1].packet == 0);
+  CHECK(b.ignored == 0);                             // nothing that is no longer kept
+  CHECK(b.dut->fence_busy_o == 0);
+
+  // While it goes on in every cycle too: at most one search of the flood before the other's.
+  for (int round = 0; round < 20; ++round) {
+    const std::size_t before = got.size();
+    b.show(duplicate(flood, flood.entries.back()));
+    b.tick(b.random.below(20));
+    b.show(duplicate(other, wanted));
+    std::size_t floods = 0;
+    for (int n = 0; n < 40; ++n) b.show(duplicate(flood, flood.entries.back()));
+    for (std::size_t n = before; got.at(n).qp != other.number; ++n) ++floods;
+    REQUIRE(floods <= 3);                            // answered before, in search, and again
+    b.tick(40);
+  }
+}
+
+TEST_CASE("of the READs that a retry asks for in one go the oldest is answered from") {
+  Bench b(Random{}());
+  Qp& q = b.qps[3];                                  // region of 32
+  for (int n = 0; n < 20; ++n) b.accept(q);
+  b.lowers.stall(Stall(1.0));
+  for (std::size_t n = 5; n < 20; ++n) b.show(duplicate(q, q.entries[n]));
+  b.lowers.stall(Stall(0.0));
+  b.tick(100);
+  const auto& got = b.lowers.received();
+  REQUIRE(got.size() == 1);
+  CHECK(got[0].ordinal == 5);                        // the cursor goes on through those behind it
+}
+
+TEST_CASE("every queue pair has room for a search at the same time") {
+  Bench b(Random{}());
+  std::deque<Qp> qps;
+  const unsigned slots = 1u << rc::REPLAY_BITS;
+  for (unsigned n = 0; n < qp_count; ++n) {
+    Qp& q = qps.emplace_back();
+    q.number = n;
+    q.log2 = 1;
+    q.base = 2 * n % slots;
+    q.mtu_code = 1;
+    q.psn = static_cast<std::uint32_t>(b.random.bits(24));
+    b.accept(q);
+    b.accept(q);
+  }
+  b.lowers.stall(Stall(1.0));
+  for (int round = 0; round < 3; ++round) {
+    for (Qp& q : qps) b.show(duplicate(q, q.entries.front()));
+  }
+  b.lowers.stall(Stall(0.0));
+  b.tick(std::uint64_t{qp_count} * (2 + search_cycles));
+  const auto& got = b.lowers.received();
+  REQUIRE(got.size() == qp_count);
+  for (unsigned n = 0; n < qp_count; ++n) {
+    REQUIRE(got[n].qp == n);                         // first come first served
+    REQUIRE(got[n].ordinal == 0);
+  }
+  CHECK(b.ignored == 0);
+  CHECK(b.dut->fence_busy_o == 0);
+}
+
+TEST_CASE("an entry that is written while it is read is a new one or gone") {
+  Bench b(Random{}());
+  Qp& q = b.qps[0];                                  // region of one
+  for (std::size_t n = 0; n < scaled(200); ++n) {
+    b.accept(q);
+    const ReadEntry old = q.entries.back();
+    b.show(duplicate(q, old));
+    b.tick(n % 10);                                  // also in the cycle of the look
+    b.dut->entry_read_i = n % 3 == 0;
+    b.dut->entry_slot_i = static_cast<SData>(q.base);
+    b.accept(q);
+    b.dut->entry_read_i = 0;
+    b.tick();
+    if (n % 3 == 0) {
+      REQUIRE(rs::replay_entry_t::unpack(b.dut->entry_o).ordinal == ((old.ordinal + 1) & 0xff));
+    }
+    b.tick(20);
+    for (const rs::lower_t& l : b.lowers.received()) REQUIRE(l.ordinal == (old.ordinal & 0xff));
+    b.lowers.received().clear();
+    REQUIRE(b.dut->fence_busy_o == 0);
+  }
 }
