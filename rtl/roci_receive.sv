@@ -114,7 +114,7 @@ module roci_receive (
   );
 
   // ----------------------------------------------------------------- packets, checked and stored
-  logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short;
+  logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short, packet_long;
   logic header_checked, icrc_checked, icrc_good;
   roci_pkg::beat_t packet;
   roci_pkg::rx_fate_t header_result;
@@ -129,7 +129,8 @@ module roci_receive (
   packet_rx_trim u_trim (
     .clk_i, .rst_i, .frame_valid_i(frame_valid), .frame_i(frame),
     .beat_valid_o(packet_valid), .first_o(packet_first), .beat_o(packet),
-    .end_valid_o(packet_ended), .end_fcs_bad_o(packet_fcs_bad), .end_short_o(packet_short)
+    .end_valid_o(packet_ended), .end_fcs_bad_o(packet_fcs_bad), .end_short_o(packet_short),
+    .end_long_o(packet_long)
   );
   packet_header_check u_header_check (
     .clk_i, .rst_i, .port_i,
@@ -146,6 +147,7 @@ module roci_receive (
     .header_valid_i(header_checked), .header_i(header_result),
     .icrc_valid_i(icrc_checked), .icrc_good_i(icrc_good),
     .end_valid_i(packet_ended), .end_fcs_bad_i(packet_fcs_bad), .end_short_i(packet_short),
+    .end_long_i(packet_long),
     .beat_valid_o(good_valid), .beat_ready_i(good_ready), .beat_o(good), .side_o(good_side),
     .fate_o, .loopback_room_o(loopback_room), .half_full_o(pressure_o),
     .crowded_o

@@ -542,7 +542,8 @@ module roci_top #(
   always_comb begin
     pulse = '0;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_FRAMES)] = rx_frames.frame;
-    pulse[7'(roci_hwif_pkg::COUNTER_RX_ROCE_PACKETS)] = fate.valid && fate[9:0] == '0;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_ROCE_PACKETS)] = fate.valid
+        && fate[$bits(roci_pkg::rx_fate_t)-3:0] == '0;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_LOOPBACK_FRAMES)] = fate.valid && fate.loopback;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_MULTICAST_PACKETS)] = rx_packets.multicast;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_ECN_MARKED_PACKETS)] = rx_packets.ecn_marked;
@@ -558,6 +559,7 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_IPVER)] = fate.ipver;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_NXTHDR)] = fate.nxthdr;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_PAYLEN)] = fate.paylen;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_OVERSIZE)] = fate.oversize;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_TVER)] = fate.tver;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_GID)] = fate.gid || dispatch_count.gid;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_OPCODE)] = fate.opcode || dispatch_count.opcode;

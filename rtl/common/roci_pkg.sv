@@ -465,10 +465,10 @@ package roci_pkg;
     logic loopback;
     logic overflow;                  // no room: dropped whatever it was
     logic fcs;
+    logic oversize;                  // longer than the largest packet, padding included
     logic ipver;
     logic nxthdr;
-    logic paylen;
-    logic tver;
+    logic paylen, tver;
     logic gid;
     logic opcode;
     logic dest_qp;

@@ -10,6 +10,8 @@ package packet_pkg;
   localparam int unsigned GRH_BYTES = 40;
   localparam int unsigned BTH_BYTES = 12;
   localparam int unsigned ICRC_BYTES = 4;
+  // the largest packet, GRH to ICRC: WRITE_ONLY of 4096 bytes with RETH, ImmDt and XRCETH (wire.md 1)
+  localparam int unsigned PACKET_BYTES = GRH_BYTES + BTH_BYTES + 4 + 16 + 4 + 4096 + ICRC_BYTES;
 
   typedef struct packed {
     logic known;

@@ -34,6 +34,7 @@ module packet_rx_buffer #(
   input  wire                 end_valid_i,       // packet_rx_trim, one per frame
   input  wire                 end_fcs_bad_i,
   input  wire                 end_short_i,
+  input  wire                 end_long_i,
 
   output logic                beat_valid_o,
   input  wire                 beat_ready_i,
@@ -101,7 +102,7 @@ module packet_rx_buffer #(
   roci_pkg::rx_fate_t header;
   logic [$bits(roci_pkg::rx_fate_t)-1:0] header_bits;
   logic header_valid, icrc_valid, icrc_good, end_valid;
-  logic [1:0] end_bits;
+  logic [2:0] end_bits;
   logic join_now;
 
   common_fifo #(.WIDTH($bits(written_t)), .DEPTH(16), .STYLE("distributed")) u_written (
@@ -119,9 +120,9 @@ module packet_rx_buffer #(
     .in_valid_i(icrc_valid_i), .in_ready_o(), .in_i(icrc_good_i),
     .out_valid_o(icrc_valid), .out_ready_i(join_now), .out_o(icrc_good), .usage_o()
   );
-  common_fifo #(.WIDTH(2), .DEPTH(16), .STYLE("distributed")) u_end (
+  common_fifo #(.WIDTH(3), .DEPTH(16), .STYLE("distributed")) u_end (
     .clk_i, .rst_i,
-    .in_valid_i(end_valid_i), .in_ready_o(), .in_i({end_fcs_bad_i, end_short_i}),
+    .in_valid_i(end_valid_i), .in_ready_o(), .in_i({end_fcs_bad_i, end_long_i, end_short_i}),
     .out_valid_o(end_valid), .out_ready_i(join_now), .out_o(end_bits), .usage_o()
   );
   assign joined = written_t'(joined_bits);
@@ -136,8 +137,10 @@ module packet_rx_buffer #(
     fate.loopback = joined.side.loopback;
     if (joined.overflow) begin
       fate.overflow = 1'b1;
-    end else if (end_bits[1]) begin
+    end else if (end_bits[2]) begin
       fate.fcs = 1'b1;
+    end else if (end_bits[1]) begin
+      fate.oversize = 1'b1;
     end else if (header.ipver) begin
       fate.ipver = 1'b1;
     end else if (header.nxthdr) begin
@@ -155,8 +158,8 @@ module packet_rx_buffer #(
     end else if (!icrc_good) begin
       fate.icrc = 1'b1;
     end
-    good = {fate.overflow, fate.fcs, fate.ipver, fate.nxthdr, fate.paylen, fate.tver, fate.gid,
-            fate.opcode, fate.dest_qp, fate.icrc} == '0;
+    good = {fate.overflow, fate.fcs, fate.oversize, fate.ipver, fate.nxthdr, fate.paylen, fate.tver,
+            fate.gid, fate.opcode, fate.dest_qp, fate.icrc} == '0;
   end
 
   always_ff @(posedge clk_i) begin

@@ -147,7 +147,7 @@ void HostMemory::accept_read(const AxiAddress& ar) {
   auto burst = take_spare(spare_reads_);
   burst->ar = ar;
   burst->number = counters_.reads++;
-  burst->ready_cycle = cycle_ + config_.read_latency +
+  burst->ready_cycle = cycle_ + config_.read_latency + slowness(ar) +
                        below(uint64_t{config_.read_jitter} + 1, bits(kReadJitter, burst->number));
   reads_due_.emplace(burst->ready_cycle, burst.get());
   reads_.push_back(std::move(burst));
@@ -246,13 +246,23 @@ void HostMemory::touch_memory() {
   for (ReadBurst* burst : due_reads_) sample(*burst);
 }
 
-bool HostMemory::hits_error_range(const AxiAddress& address, bool write) const {
-  const uint64_t first = address.addr;
+bool HostMemory::touches(const AxiAddress& address, uint64_t addr, uint64_t bytes) const {
   const uint64_t last = aligned(address) + burst_bytes(address) - 1;
+  return address.addr <= addr + (bytes - 1) && addr <= last;
+}
+
+bool HostMemory::hits_error_range(const AxiAddress& address, bool write) const {
   return std::ranges::any_of(error_ranges_, [&](const ErrorRange& range) {
-    return (write ? range.writes : range.reads) && first <= range.addr + (range.bytes - 1) &&
-           range.addr <= last;
+    return (write ? range.writes : range.reads) && touches(address, range.addr, range.bytes);
   });
+}
+
+uint32_t HostMemory::slowness(const AxiAddress& address) const {
+  uint32_t cycles = 0;
+  for (const SlowRange& range : slow_ranges_) {
+    if (touches(address, range.addr, range.bytes)) cycles = std::max(cycles, range.cycles);
+  }
+  return cycles;
 }
 
 void HostMemory::sample(ReadBurst& burst) {
@@ -418,6 +428,11 @@ void HostMemory::reset() {
 void HostMemory::add_error_range(uint64_t addr, uint64_t bytes, bool reads, bool writes) {
   if (bytes == 0) throw std::invalid_argument("empty error range");
   error_ranges_.push_back({addr, bytes, reads, writes});
+}
+
+void HostMemory::add_slow_range(uint64_t addr, uint64_t bytes, uint32_t cycles) {
+  if (bytes == 0) throw std::invalid_argument("empty slow range");
+  slow_ranges_.push_back({addr, bytes, cycles});
 }
 
 }  // namespace roci::sim

@@ -100,6 +100,9 @@ class HostMemory {
   /// Answers bursts that touch [addr, addr + bytes) with SLVERR, for all functions.
   void add_error_range(uint64_t addr, uint64_t bytes, bool reads, bool writes);
   void clear_error_ranges() { error_ranges_.clear(); }
+  /// Reads that touch [addr, addr + bytes) come so many cycles later than others, for all functions:
+  /// memory that has moved far away. Without `reorder` later bursts wait behind them.
+  void add_slow_range(uint64_t addr, uint64_t bytes, uint32_t cycles);
 
   /// Sees every access when memory is touched.
   void set_observer(AccessObserver observer) { observer_ = std::move(observer); }
@@ -146,6 +149,11 @@ class HostMemory {
     bool reads;
     bool writes;
   };
+  struct SlowRange {
+    uint64_t addr;
+    uint64_t bytes;
+    uint32_t cycles;
+  };
   template <typename Burst>
   using Due = std::priority_queue<std::pair<uint64_t, Burst*>,
                                   std::vector<std::pair<uint64_t, Burst*>>, std::greater<>>;
@@ -157,7 +165,9 @@ class HostMemory {
                     bool ready) const;
   uint64_t bits(unsigned stream, uint64_t counter) const;
   bool happens(double probability, unsigned stream, uint64_t counter) const;
+  bool touches(const AxiAddress& address, uint64_t addr, uint64_t bytes) const;
   bool hits_error_range(const AxiAddress& address, bool write) const;
+  uint32_t slowness(const AxiAddress& address) const;
   uint64_t aligned(const AxiAddress& address) const {
     return address.addr & ~uint64_t{config_.data_bytes - 1};
   }
@@ -182,6 +192,7 @@ class HostMemory {
   DmaTarget& target_;
   AccessObserver observer_;
   std::vector<ErrorRange> error_ranges_;
+  std::vector<SlowRange> slow_ranges_;
   uint64_t cycle_ = 0;
   HostMemoryCounters counters_;
 

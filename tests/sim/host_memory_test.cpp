@@ -326,6 +326,27 @@ TEST_CASE("limits hold requests back") {
   CHECK(bench.master.responses.back().cycle >= 6 * 100);
 }
 
+TEST_CASE("a slow range: reads that touch it come later, by exactly so much") {
+  HostMemoryConfig config;
+  config.data_bytes = GENERATE(8u, 64u);
+  const unsigned width = config.data_bytes;
+  const auto took = [&](uint64_t offset) {          // cycles of a read of one beat
+    Bench bench(config);
+    bench.memory.add_slow_range(bench.base + 1024, 1, 700);
+    bench.memory.add_slow_range(bench.base + 1024, width + 1, 300);
+    bench.master.read(bench.base + offset, 1);
+    bench.master.drain();
+    return bench.master.reads.at(0).cycle;
+  };
+  const uint64_t plain = took(0);
+  CHECK(took(1024 - width) == plain);
+  CHECK(took(1024) == plain + 700);                 // the slower of both
+  CHECK(took(1024 + width) == plain + 300);
+  CHECK(took(1024 + 2 * width) == plain);
+  Bench bench(config);
+  CHECK_THROWS_AS(bench.memory.add_slow_range(0, 0, 1), std::invalid_argument);
+}
+
 TEST_CASE("errors") {
   HostMemoryConfig config;
   config.data_bytes = GENERATE(8u, 64u);

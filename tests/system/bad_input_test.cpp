@@ -362,6 +362,12 @@ TEST_CASE_METHOD(SharedNics, "frames that nobody should send, between good ones"
        wire::with_icrc(frame([](wire::Frame& f) { f.bth.opcode = 0x2a; }))},
       {"P_Key of others", Counter::RX_DROP_PKEY,
        wire::with_icrc(frame([](wire::Frame& f) { f.bth.pkey = 0x8123; }))},
+      {"the reserved VLAN", Counter::RX_DROP_VLAN, frame([](wire::Frame& f) {
+         f.eth.vlan = wire::VlanTag{0, false, 0xfff};
+       })},
+      {"a VLAN of others", Counter::RX_DROP_VLAN, frame([](wire::Frame& f) {
+         f.eth.vlan = wire::VlanTag{0, false, 5};
+       })},
       {"another MAC", Counter::RX_DROP_MAC,
        frame([](wire::Frame& f) { f.eth.dst[0] = 0x33; })},
       {"another Ethertype", Counter::RX_DROP_ETHERTYPE,
@@ -394,6 +400,17 @@ TEST_CASE_METHOD(SharedNics, "frames that nobody should send, between good ones"
   }
   hosts.world.fabric().port(2).send(wire::Bytes(9600, 0x5a));
   hosts.world.run(20000);
+  // a good packet in a frame that is longer than any may be, by one byte or by thousands
+  const Counts counts(hosts);
+  for (const size_t bytes : {14 + 4177, 9600}) {
+    wire::Bytes padded = whole;
+    padded.resize(bytes, 0x5a);
+    hosts.world.fabric().port(2).send(padded);
+    hosts.world.run(20000);
+  }
+  CHECK(counts(0, Counter::RX_DROP_OVERSIZE) == 2);
+  CHECK(counts(0, Counter::RX_DROP_PAYLEN) == 0);
+  CHECK(counts(0, Counter::REQUESTS_WRITE) == 0);
   witness.finish();
   CHECK(to.untouched());
   // the queue pair is well, and a good frame of the tester is carried out

@@ -83,10 +83,10 @@ TEST_CASE_METHOD(CountedNics,
   CHECK(counts(0, Counter::REQUESTS_READ) == 1);
   CHECK(wire.psns(0, kReadOnly) == std::vector<uint32_t>{link.wish.b_psn + 1});
   // PSN 0 was a WRITE; PSN 1 had 100 bytes; what is before PSN 0 nobody knows
-  tester.send(op::read_request, 0, 100, to);
-  tester.send(op::read_request, 1, 101, to);
-  tester.send(op::read_request, 0xffffff, 100, to);
-  hosts.world.run(5000);
+  for (const auto& [ahead, bytes] : {std::pair{0u, 100u}, {1u, 101u}, {0xffffffu, 100u}}) {
+    tester.send(op::read_request, ahead, bytes, to);
+    hosts.world.run(2000);                           // one at a time is looked for
+  }
   CHECK(counts(0, Counter::RX_DROP_DUPLICATE_UNKNOWN) == 3);
   CHECK(wire.psns(0, kReadOnly).size() == 1);
   // the one that is kept is answered
@@ -357,6 +357,67 @@ TEST_CASE_METHOD(SharedNics, "stops of the send side: READ credits, fence") {
     CHECK(seen[1] <= 8);
     CHECK(seen[2] == 0);
   }
+}
+
+TEST_CASE_METHOD(CountedNics, "stops of the send side: as much as may be in flight is, unanswered") {
+  {
+    Wish wish;
+    wish.timeout = 0;                                // never: it stays as it is
+    Connection link(hosts, wish);
+    constexpr size_t kBytes = 400 << 10;
+    Region from(hosts.a.pd, kBytes), to(hosts.b.pd, kBytes);
+    const size_t cut = hosts.world.fabric().add_rule(sim::Rule().to_port(1).always().drop());
+    REQUIRE(link.a.write(from.sge(0, kBytes), to, 0, 1) == 0);
+    for (int n = 0; n < 1000 && !hosts.world.frozen(); ++n) hosts.world.run(1000);
+    REQUIRE(hosts.world.frozen());
+    CHECK(counts(0, Counter::TX_FRAMES) == 256);     // of 1024 bytes: the byte cap
+    CHECK(counts(0, Counter::TX_STALL_WINDOW) == 1);
+    CHECK(counts(0, Counter::TX_STALL_READ) == 0);
+    CHECK(counts(0, Counter::TX_STALL_FENCE) == 0);
+    no_wc(link.a.cq);
+    hosts.world.fabric().remove_rule(cut);
+  }
+  works(hosts);
+}
+
+TEST_CASE_METHOD(CountedNics, "an opcode that the queue pair does not allow: NAK 0x61 at both ends") {
+  Wish wish;
+  wish.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
+  Connection link(hosts, wish);
+  Region from(hosts.a.pd, 4096), to(hosts.b.pd, 4096);
+  REQUIRE(link.a.write(from.sge(0, 100), to, 0, 1) == 0);
+  expect_wc(link.a.cq, 1, IBV_WC_REM_INV_REQ_ERR);
+  CHECK(counts(1, Counter::TX_NAK_INVALID_REQUEST) == 1);
+  CHECK(counts(0, Counter::RX_NAK_INVALID_REQUEST) == 1);
+  CHECK(counts(0, Counter::RX_NAK_REMOTE_ACCESS) == 0);
+}
+
+TEST_CASE_METHOD(CountedNics, "what is read for a message: DMA_READ_BYTES, payload and WQE") {
+  Connection link(hosts);
+  constexpr size_t kBytes = 16384;
+  Region from(hosts.a.pd, kBytes), to(hosts.b.pd, kBytes);
+  REQUIRE(link.a.write(from.sge(0, kBytes), to, 0, 1) == 0);
+  expect_wc(link.a.cq, 1);
+  const uint64_t read = counts(0, Counter::DMA_READ_BYTES);
+  CHECK(read >= kBytes + 64);                        // one block of 64 bytes is the WQE
+  CHECK(read < kBytes + 4096);                       // beats at both ends of a burst, page addresses
+  CHECK(counts(1, Counter::DMA_READ_BYTES) < 4096);
+}
+
+TEST_CASE_METHOD(CountedNics, "marked by a switch that is full: RX_ECN_MARKED_PACKETS") {
+  Connection link(hosts);
+  Region to(hosts.a.pd, 4096);
+  Tester tester(hosts.world, link);
+  tester.send(op::write_only, 0, 64, to);
+  tester.mark(0x80);                                 // FECN
+  tester.send(op::write_only, 1, 64, to);
+  tester.mark(0x40);                                 // BECN
+  tester.send(op::write_only, 2, 64, to);
+  tester.mark(0x3f);                                 // reserved: nothing
+  tester.send(op::write_only, 3, 64, to);
+  hosts.world.run(5000);
+  CHECK(counts(0, Counter::REQUESTS_WRITE) == 4);
+  CHECK(counts(0, Counter::RX_ECN_MARKED_PACKETS) == 2);
 }
 
 TEST_CASE_METHOD(SharedNics, "interrupts, events and admin commands are counted one by one") {

@@ -29,6 +29,7 @@ class Tester {
         wirecodec::make_frame(path_, opcode, link_.a.qp.number(), link_.wish.b_psn + ahead,
                               wirecodec::Bytes(read ? 0 : bytes, 0x44));
     f.bth.ack_req = true;
+    f.bth.resv8a = mark_;
     if (f.reth) f.reth = wirecodec::Reth{va, rkey, static_cast<uint32_t>(bytes)};
     world_.fabric().port(2).send(wirecodec::build(f));
   }
@@ -37,6 +38,9 @@ class Tester {
   void send(uint8_t opcode, uint32_t ahead, size_t bytes, const Region& to) {
     send(opcode, ahead, bytes, to.address(), to.mr.rkey());
   }
+
+  /// From now on the requests carry this byte behind the P_Key: FECN, BECN and six reserved bits.
+  void mark(uint8_t bits) { mark_ = bits; }
 
  private:
   static wirecodec::Mac mac_of(const sim::WorldNic& nic) {
@@ -48,6 +52,7 @@ class Tester {
   sim::World& world_;
   const Connection& link_;
   wirecodec::Path path_;
+  uint8_t mark_ = 0;
 };
 
 }  // namespace roci::test

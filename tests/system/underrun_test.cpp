@@ -3,6 +3,7 @@
 // A NIC starts no frame that it cannot finish in time: mixed traffic both ways on links without loss.
 // - Memory as nicsim has it by default: no frame is aborted or lost, nothing is sent twice.
 // - Memory that jitters, reorders and stalls: late payload still aborts no frame.
+// - Memory that changes its manners in mid-frame: that frame is aborted, once, and sent again uncounted.
 // What the wire saw counts, not only what the NIC says of itself.
 #include "rtl_hosts.hpp"
 #include "soak/soak.hpp"
@@ -65,4 +66,39 @@ TEST_CASE_METHOD(EachChip, "memory that stalls: no frame is aborted") {
   CHECK(result.messages == kMessages);
   expect_none(result,
               {Counter::TX_ABORTED_FRAMES, Counter::RETRY_UNDERRUN, Counter::RX_DROP_FCS});
+}
+
+TEST_CASE_METHOD(EachChip, "memory that was fast and is not: RETRY_UNDERRUN once, uncounted") {
+  sim::WorldConfig config = rtl_world(chip);
+  // a link slower than memory: only then a frame starts before it is whole
+  if (chip == sim::ChipConfig::narrow) config.fabric.link.rate = {1, 1};
+  RtlHosts hosts(config);
+  Wish wish;
+  wish.mtu = IBV_MTU_4096;
+  wish.retry_cnt = 0;                             // nothing that is counted may happen
+  Connection link(hosts, wish);
+  Random random;
+  Region from(hosts.a.pd, 8192), to(hosts.b.pd, 8192);
+  randomize(from.buffer, random);
+  const auto write = [&](uint64_t n, size_t at) {
+    REQUIRE(link.a.write(from.sge(at, 4096), to, at, n) == 0);
+    expect_wc(link.a.cq, n);
+  };
+  // one at a time, so that each finds the way free: ethernet_tx learns that memory keeps up
+  for (uint64_t n = 0; n < 20; ++n) write(n, 0);
+  const Counts counts(hosts);
+  hosts.world.nic(0).nic().memory().add_slow_range(from.buffer.address() + 4096 + 2048, 2048, 10000);
+  write(100, 4096);
+  CHECK(counts(0, Counter::TX_ABORTED_FRAMES) == 1);
+  CHECK(counts(0, Counter::RETRY_UNDERRUN) == 1);
+  CHECK(counts(0, Counter::RETRY_PACKETS) == 1);
+  CHECK(counts(0, Counter::RETRY_TIMEOUT) == 0);
+  CHECK(counts(0, Counter::RETRY_NAK_SEQUENCE) == 0);
+  CHECK(counts(0, Counter::TX_FRAMES) == 2);
+  CHECK(counts(1, Counter::RX_DROP_FCS) == 1);
+  CHECK(counts(1, Counter::REQUESTS_WRITE) == 1);
+  CHECK(std::memcmp(from.buffer.data(), to.buffer.data(), 8192) == 0);
+  // it has learnt: memory that is slow aborts no more
+  for (uint64_t n = 101; n < 104; ++n) write(n, 4096);
+  CHECK(counts(0, Counter::TX_ABORTED_FRAMES) == 1);
 }

@@ -17,11 +17,14 @@ namespace {
 
 constexpr std::array kCounters = {
     DropCounter::fcs,   DropCounter::ethertype, DropCounter::mac,     DropCounter::vlan,
-    DropCounter::ipver, DropCounter::nxthdr,    DropCounter::paylen,  DropCounter::tver,
-    DropCounter::gid,   DropCounter::opcode,    DropCounter::dest_qp, DropCounter::icrc,
+    DropCounter::oversize, DropCounter::ipver,  DropCounter::nxthdr,  DropCounter::paylen,
+    DropCounter::tver,  DropCounter::gid,       DropCounter::opcode,  DropCounter::dest_qp,
+    DropCounter::icrc,
 };
 
 constexpr unsigned kMaxPayload = 4096;  // largest path MTU
+// GRH, BTH, XRCETH, RETH, ImmDt, payload, ICRC
+constexpr size_t kMaxPacket = 40 + 12 + 4 + 16 + 4 + kMaxPayload + 4;
 
 __attribute__((format(printf, 2, 3))) Verdict drop(DropCounter counter, const char* pattern, ...) {
   char text[200];
@@ -153,6 +156,8 @@ std::string counter_name(DropCounter counter) {
       return "rx_drop_mac";
     case DropCounter::vlan:
       return "rx_drop_vlan";
+    case DropCounter::oversize:
+      return "rx_drop_oversize";
     case DropCounter::ipver:
       return "rx_drop_ipver";
     case DropCounter::nxthdr:
@@ -194,6 +199,10 @@ Verdict check_frame(std::span<const uint8_t> bytes, bool fcs_ok, const FrameFilt
   }
 
   const Window packet = frame.from(tagged ? 18 : 14);
+  if (packet.size() > kMaxPacket) {
+    return drop(DropCounter::oversize, "%zu bytes from the GRH on, a packet has at most %zu",
+                packet.size(), kMaxPacket);
+  }
   if (packet.u8(0) >> 4 != 6) {
     return drop(DropCounter::ipver, "GRH IPVer is %u, not 6", packet.u8(0) >> 4);
   }

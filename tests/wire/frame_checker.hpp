@@ -25,6 +25,7 @@ enum class DropCounter : uint8_t {
   ethertype,  ///< not 0x8915 behind at most one 802.1Q tag; a second tag is `vlan`
   mac,        ///< filter given: DMAC is neither the port's MAC nor that of a joined group
   vlan,       ///< second tag (0x8100 or 0x88a8), VID 0xfff (reserved), or VID not in the given list
+  oversize,   ///< more than 4176 bytes from the GRH on, padding included (wire.md 1)
   ipver,      ///< GRH IPVer is not 6 (usNIC uses 8 on the same Ethertype)
   nxthdr,     ///< GRH NxtHdr is not 0x1b
   paylen,     ///< PayLen not a multiple of 4, past the end of the frame, too small for

@@ -245,9 +245,10 @@ TEST_CASE("cut frames fail the field that is missing") {
 
 TEST_CASE("counter names") {
   const std::vector<std::string> names = {"rx_drop_fcs",    "rx_drop_ethertype", "rx_drop_mac",
-                                          "rx_drop_vlan",   "rx_drop_ipver",     "rx_drop_nxthdr",
-                                          "rx_drop_paylen", "rx_drop_tver",      "rx_drop_gid",
-                                          "rx_drop_opcode", "rx_drop_dest_qp",   "rx_drop_icrc"};
+                                          "rx_drop_vlan",   "rx_drop_oversize",  "rx_drop_ipver",
+                                          "rx_drop_nxthdr", "rx_drop_paylen",    "rx_drop_tver",
+                                          "rx_drop_gid",    "rx_drop_opcode",    "rx_drop_dest_qp",
+                                          "rx_drop_icrc"};
   REQUIRE(all_drop_counters().size() == names.size());
   for (size_t i = 0; i < names.size(); ++i) CHECK(counter_name(all_drop_counters()[i]) == names[i]);
   CHECK(counter_name(DropCounter::none).empty());

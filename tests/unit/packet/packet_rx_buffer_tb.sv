@@ -19,7 +19,7 @@ module packet_rx_buffer_tb (
   output logic                half_full_o,
   output logic                crowded_o
 );
-  logic beat_valid, first, end_valid, end_fcs_bad, end_short;
+  logic beat_valid, first, end_valid, end_fcs_bad, end_short, end_long;
   logic header_valid, icrc_valid, icrc_good;
   roci_pkg::beat_t beat;
   roci_pkg::rx_fate_t header;
@@ -30,7 +30,8 @@ module packet_rx_buffer_tb (
   packet_rx_trim u_trim (
     .clk_i, .rst_i, .frame_valid_i, .frame_i,
     .beat_valid_o(beat_valid), .first_o(first), .beat_o(beat),
-    .end_valid_o(end_valid), .end_fcs_bad_o(end_fcs_bad), .end_short_o(end_short)
+    .end_valid_o(end_valid), .end_fcs_bad_o(end_fcs_bad), .end_short_o(end_short),
+    .end_long_o(end_long)
   );
   packet_header_check u_header (
     .clk_i, .rst_i, .port_i, .beat_valid_i(beat_valid), .first_i(first), .beat_i(beat),
@@ -45,6 +46,7 @@ module packet_rx_buffer_tb (
     .header_valid_i(header_valid), .header_i(header),
     .icrc_valid_i(icrc_valid), .icrc_good_i(icrc_good),
     .end_valid_i(end_valid), .end_fcs_bad_i(end_fcs_bad), .end_short_i(end_short),
+    .end_long_i(end_long),
     .beat_valid_o, .beat_ready_i, .beat_o, .side_o, .fate_o, .loopback_room_o, .half_full_o,
     .crowded_o
   );

@@ -27,6 +27,7 @@ namespace {
 
 DropCounter reason_of(const pkg::rx_fate_t& fate) {
   if (fate.fcs) return DropCounter::fcs;
+  if (fate.oversize) return DropCounter::oversize;
   if (fate.ipver) return DropCounter::ipver;
   if (fate.nxthdr) return DropCounter::nxthdr;
   if (fate.paylen) return DropCounter::paylen;
@@ -175,6 +176,55 @@ TEST_CASE("golden frames are accepted, negative vectors judged") {
   REQUIRE(negatives >= 8);
   bench.rest();
   check(bench, expected);
+}
+
+TEST_CASE("a packet has at most 4176 bytes, a frame with its padding no more") {
+  Random random;
+  Bench bench(random, {}, true);
+  wire::RandomFrames frames(random());
+  const auto* info = wire::opcode_info(0xab);        // XRC WRITE_ONLY with immediate: the longest
+  REQUIRE(info != nullptr);
+  auto frame = frames.next(*info);
+  frame.eth.vlan.reset();
+  frame.payload.assign(4096, 0x5c);
+  const auto longest = wire::encode(wire::finish(frame));
+  REQUIRE(longest.size() == 14 + 4176);
+  frame.payload.resize(100);
+  const auto small = wire::encode(wire::finish(frame));
+  std::vector<Expected> expected;
+  // the frame of `bytes`, with padding up to `size` bytes from the GRH on
+  const auto add = [&](wire::Bytes bytes, std::size_t size, DropCounter reason) {
+    bytes.resize(14 + size, 0x33);
+    REQUIRE(wire::counter_name(wire::check_frame(bytes, true).counter) ==
+            wire::counter_name(reason));
+    pkg::rx_side_t side{};
+    bench.push({bytes.begin() + 14, bytes.end()}, side, false, 0.0);
+    expected.push_back(
+        {reason, reason == DropCounter::none ? packet_of(bytes) : wire::Bytes{}, side});
+    for (int n = 0; n < 700; ++n) bench.tick();      // room for the next
+  };
+  add(longest, 4176, DropCounter::none);
+  add(longest, 4177, DropCounter::oversize);
+  add(small, 4176, DropCounter::none);
+  add(small, 4177, DropCounter::oversize);
+  add(small, 9600, DropCounter::oversize);
+  add(longest, 9600, DropCounter::oversize);
+  add(small, small.size() - 14, DropCounter::none);
+  auto promises = longest;                           // a PayLen of more than the largest packet …
+  promises[14 + 4] = 0x11;
+  add(promises, 4176, DropCounter::paylen);          // … which the frame does not have
+  add(promises, 5000, DropCounter::oversize);        // … and which it has
+  add(longest, 4175, DropCounter::paylen);
+  bench.rest();
+  check(bench, expected);
+  // no more of a frame than that is stored: an endless one leaves room for others
+  wire::Bytes endless(60000, 0x5a);
+  endless[4] = endless[5] = 0xff;                    // PayLen
+  pkg::rx_side_t side{};
+  bench.push(endless, side, false, 0.0);
+  for (int n = 0; n < 100; ++n) bench.tick();
+  REQUIRE(bench.fates.back().oversize);
+  REQUIRE_FALSE(bench.fates.back().overflow);
 }
 
 TEST_CASE("random frames with random faults") {

@@ -31,7 +31,7 @@ module packet_rx_path_tb (
   logic wire_valid, frame_valid, loopback_room;
   roci_pkg::beat_t wire_beat, frame, packet, good;
   roci_pkg::rx_side_t wire_side, frame_side, frame_side_q, good_side;
-  logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short;
+  logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short, packet_long;
   logic header_checked, icrc_checked, icrc_good, good_valid, good_ready;
   logic headers_valid, headers_ready;
   roci_pkg::rx_fate_t header_result;
@@ -59,7 +59,8 @@ module packet_rx_path_tb (
   packet_rx_trim u_trim (
     .clk_i, .rst_i, .frame_valid_i(frame_valid), .frame_i(frame),
     .beat_valid_o(packet_valid), .first_o(packet_first), .beat_o(packet),
-    .end_valid_o(packet_ended), .end_fcs_bad_o(packet_fcs_bad), .end_short_o(packet_short)
+    .end_valid_o(packet_ended), .end_fcs_bad_o(packet_fcs_bad), .end_short_o(packet_short),
+    .end_long_o(packet_long)
   );
   packet_header_check u_header_check (
     .clk_i, .rst_i, .port_i,
@@ -76,6 +77,7 @@ module packet_rx_path_tb (
     .header_valid_i(header_checked), .header_i(header_result),
     .icrc_valid_i(icrc_checked), .icrc_good_i(icrc_good),
     .end_valid_i(packet_ended), .end_fcs_bad_i(packet_fcs_bad), .end_short_i(packet_short),
+    .end_long_i(packet_long),
     .beat_valid_o(good_valid), .beat_ready_i(good_ready), .beat_o(good), .side_o(good_side),
     .fate_o, .loopback_room_o(loopback_room), .half_full_o(half_full), .crowded_o(crowded)
   );
