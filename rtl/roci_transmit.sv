@@ -94,11 +94,11 @@ module roci_transmit (
   roci_pkg::gather_piece_t piece;
   logic payload_valid, payload_ready;
   roci_pkg::beat_t payload;
-  logic decided;
+  logic decided, full;
   roci_pkg::fence_busy_t decide_busy, drain_busy;
 
   packet_tx_arbiter u_arbiter (
-    .clk_i, .rst_i,
+    .clk_i, .rst_i, .full_i(full),
     .request_valid_i, .request_ready_o, .request_i,
     .response_valid_i, .response_ready_o, .response_i,
     .item_valid_o(item_valid), .item_ready_i(item_ready), .item_o(item)
@@ -106,6 +106,7 @@ module roci_transmit (
   packet_tx_decide u_decide (
     .clk_i, .rst_i,
     .item_valid_i(item_valid), .item_ready_o(item_ready), .item_i(item),
+    .full_o(full), .gathered_i(payload_valid && payload_ready),
     .xlat_valid_o, .xlat_ready_i, .xlat_o, .answer_valid_i, .answer_ready_o, .answer_i,
     .desc_valid_o(desc_valid), .desc_ready_i(desc_ready), .desc_o(desc),
     .piece_valid_o(piece_valid), .piece_ready_i(piece_ready), .piece_o(piece),

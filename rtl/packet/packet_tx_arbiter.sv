@@ -6,6 +6,8 @@
 // responder's response walker and passes them on, never mixing the items of two packets. When both
 // have a packet ready they take turns, so that responses are never starved by a busy send side and
 // requests get at least every second packet (a NIC that answers READs at line rate still sends).
+// While enough payload is ahead (`full_i`) only packets without payload get a place: what stands before
+// an ACK, or a READ request, is bounded in bytes.
 // The order is fixed here, before any address is checked or any payload read is issued;
 // everything behind this point keeps it.
 //
@@ -17,6 +19,8 @@
 module packet_tx_arbiter (
   input  wire                clk_i,
   input  wire                rst_i,             // synchronous, active high
+
+  input  wire                full_i,            // no packet with payload may begin
 
   // packets of the send queues
   input  wire                request_valid_i,
@@ -38,23 +42,26 @@ module packet_tx_arbiter (
   logic is_response_q;    // the choice; between packets: who went last
 
   logic is_response;
+  logic request_open, response_open;      // may begin, or is under way
   logic fire;
 
   always_comb begin
+    request_open = request_valid_i && (busy_q || !full_i || !request_i.has_piece);
+    response_open = response_valid_i && (busy_q || !full_i || !response_i.has_piece);
     if (busy_q) begin
       is_response = is_response_q;
-    end else if (request_valid_i && response_valid_i) begin
+    end else if (request_open && response_open) begin
       is_response = !is_response_q;
     end else begin
-      is_response = response_valid_i;
+      is_response = response_open;
     end
 
-    item_valid_o = is_response ? response_valid_i : request_valid_i;
+    item_valid_o = is_response ? response_open : request_open;
     item_o = is_response ? response_i : request_i;
   end
 
-  assign response_ready_o = is_response && item_ready_i;
-  assign request_ready_o = !is_response && item_ready_i;
+  assign response_ready_o = is_response && response_open && item_ready_i;
+  assign request_ready_o = !is_response && request_open && item_ready_i;
   assign fire = item_valid_o && item_ready_i;
 
   always_ff @(posedge clk_i) begin

@@ -19,6 +19,9 @@
 // - so does a response to a READ that was answered to its end before: its requester may have gone on
 //   when it saw the first answer, and the region with it (wire.md 2.9).
 //
+// Counts the payload that is ahead, from a packet's first item until host_gather has given it: when
+// it is more than covers the latency of memory, packet_tx_arbiter lets no more payload in. Together
+// never more than its landing space (PAYLOAD_LANDING_BYTES), so that an ACK is soon sent.
 // Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
 // is discarded or its last beat has left (`done_i`).
 //
@@ -37,6 +40,9 @@ module packet_tx_decide #(
   input  wire                      item_valid_i,
   output logic                     item_ready_o,
   input  roci_pkg::tx_item_t       item_i,
+
+  output logic                     full_o,      // enough payload is ahead
+  input  wire                      gathered_i,  // a beat of payload goes on from host_gather
 
   // address check, client TX
   output logic                     xlat_valid_o,
@@ -90,6 +96,8 @@ module packet_tx_decide #(
   // ------------------------------------------------- entry: to the check and into the waiting line
   logic waiting_in_ready;
   logic item_has_to_check;
+  logic first_q;                     // the next item begins a packet
+  logic enter;
   logic [$bits(waiting_t)-1:0] waiting_bits;
   logic waiting_valid;
   logic waiting_ready;
@@ -304,13 +312,37 @@ module packet_tx_decide #(
   assign desc_o = roci_pkg::tx_desc_t'(desc_bits);
   assign decided_o = decide;
 
+  // ------------------------------------------------------------------------- payload ahead, in beats
+  localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
+  localparam int unsigned LANDING_BEATS = roci_config_pkg::PAYLOAD_LANDING_BYTES / BYTES;
+  localparam int unsigned PACKET_BEATS = 4096 / BYTES;         // of the largest
+  typedef logic [$clog2(LANDING_BEATS+1)-1:0] beats_t;
+  beats_t ahead_q, ahead_d;
+
+  // every packet comes out in beats of its own
+  function automatic beats_t beats(input roci_pkg::packet_len_t bytes);
+    return beats_t'((32'(bytes) + BYTES - 1) / BYTES);
+  endfunction
+
+  always_comb begin
+    ahead_d = ahead_q - beats_t'(gathered_i);
+    if (enter) ahead_d = ahead_d + beats(item_i.desc.payload_length);
+    if (discard) ahead_d = ahead_d - beats(item_q.desc.payload_length);
+  end
+
+  always_ff @(posedge clk_i) begin
+    ahead_q <= ahead_d;
+    full_o <= 32'(ahead_d) > LANDING_BEATS - PACKET_BEATS;
+    if (rst_i) begin
+      ahead_q <= '0;
+      full_o <= 1'b0;
+    end
+  end
+
   // -------------------------------------------------------------------------------------- fence
   localparam int unsigned COUNT_BITS = $clog2(roci_config_pkg::TX_DESCRIPTORS + ITEMS + 64) + 1;
   typedef logic [COUNT_BITS-1:0] count_t;
   count_t held_q[2];
-  logic first_q;                     // the next item begins a packet
-  logic enter;
-
   assign enter = item_valid_i && item_ready_o && first_q;
 
   always_ff @(posedge clk_i) begin
@@ -331,6 +363,14 @@ module packet_tx_decide #(
     end
   end
   assign fence_busy_o = {held_q[1] != '0, held_q[0] != '0};
+
+  // ------------------------------------------------------------------------------------ assertions
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      assert (32'(ahead_q) <= LANDING_BEATS);                        // never more, never below zero
+      if (fence_busy_o == '0) assert (ahead_q == '0);                // nothing is forgotten
+    end
+  end
 
 endmodule
 

@@ -208,3 +208,54 @@ TEST_CASE("READs among WRITEs to a busy sender: responses in the order of their 
     CHECK(counts(1, Counter::TX_ACK) <= written);
   }
 }
+
+// Own packets that are on their way stand before an ACK, and no more of them than cover the latency of
+// memory (packet_tx_decide).
+TEST_CASE("an ACK leaves soon, however much its NIC sends itself") {
+  for (const auto chip : configs()) {
+    const bool wide = chip == sim::ChipConfig::wide;
+    Nics& nics = Nics::get(chip);
+    Random random;
+    constexpr size_t kLong = 16, kLength = 65536, kRequests = 12;
+    Memory memory(nics.hosts, random, kLength);
+    Wish wish = deep();
+    wish.mtu = IBV_MTU_4096;
+    Connection busy(nics.hosts, wish), more(nics.hosts, wish), link(nics.hosts, wish);
+    nics.wire.clear();
+    // NIC 1 sends all the time
+    std::vector<ibv_sge> sge(1, memory.b_from.sge(0, kLength));
+    for (size_t n = 0; n < kLong; ++n) {
+      for (Connection* each : {&busy, &more}) {
+        REQUIRE(each->b.write(std::span(sge), memory.a_to, 0, n,
+                              n + 1 == kLong ? IBV_SEND_SIGNALED : 0) == 0);
+      }
+    }
+    nics.hosts.world.run(wide ? 6000 : 30000);
+    for (size_t n = 0; n < kRequests; ++n) {
+      REQUIRE(link.a.write(memory.a_from.sge(n * 64, 64), memory.b_to, n * 64, n) == 0);
+      expect_wc(link.a.cq, n);
+    }
+    ibv_wc wc{};
+    CHECK(more.b.cq.poll(1, &wc) == 0);      // not at its end meanwhile
+    std::map<uint32_t, uint64_t> came;
+    uint64_t slowest = 0;
+    size_t acks = 0;
+    for (const WireFrame& f : nics.wire.all()) {
+      if (f.port != 1) continue;
+      if (!f.sent && f.info.dest_qp == link.b.qp.number()) came[f.info.psn] = f.cycle;
+      if (f.sent && f.info.dest_qp == link.a.qp.number() && f.info.opcode == kAcknowledge) {
+        REQUIRE(came.count(f.info.psn) == 1);
+        slowest = std::max(slowest, f.cycle - came[f.info.psn]);
+        ++acks;
+      }
+    }
+    CHECK(acks == kRequests);
+    INFO(sim::to_string(chip) << ": an ACK waited for " << slowest << " cycles");
+    // at most 32 KB (narrow 8 KB) of payload and what the MAC's buffer takes (8 KB), at 48.9 and 4 bytes
+    // per cycle; and what the WRITE itself takes
+    CHECK(slowest < (wide ? 840 + 400 : 4200 + 800));
+    for (Connection* each : {&busy, &more}) expect_wc(each->b.cq, kLong - 1);
+    CHECK(same(memory.b_from, memory.a_to, kLength));
+    CHECK(std::memcmp(memory.a_from.buffer.data(), memory.b_to.buffer.data(), kRequests * 64) == 0);
+  }
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // packet_tx_arbiter: no packet is mixed with another, each source keeps its order, both sources get
-// every second packet while both have some, nothing is lost.
+// every second packet while both have some, nothing is lost; while enough payload is ahead no packet with
+// payload begins, and others pass.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -43,6 +44,7 @@ TEST_CASE("whole packets in turns") {
     response.stall(Stall::any(random));
     out.stall(Stall::any(random));
     out.collect();
+    dut->full_i = 0;
     dut.reset();
     dut.attach(request);
     dut.attach(response);
@@ -83,6 +85,7 @@ TEST_CASE("turns are taken, one item per cycle") {
   Source<Item> response("response", dut->response_valid_i, dut->response_ready_o, dut->response_i);
   Sink<Item> out("item", dut->item_valid_o, dut->item_ready_i, dut->item_o);
   out.collect();
+  dut->full_i = 0;
   dut.reset();
   for (std::uint32_t n = 0; n < 100; ++n) {
     push_packet(request, random, false, n);
@@ -107,4 +110,105 @@ TEST_CASE("turns are taken, one item per cycle") {
     ++packets;
   }
   REQUIRE(packets == 200);
+}
+
+// A packet that was shown before goes on, whatever comes.
+TEST_CASE("while enough is ahead only packets without payload begin") {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    Dut<DUT_CLASS> dut(random());
+    Source<Item> request("request", dut->request_valid_i, dut->request_ready_o, dut->request_i);
+    Source<Item> response("response", dut->response_valid_i, dut->response_ready_o,
+                          dut->response_i);
+    Sink<Item> out("item", dut->item_valid_o, dut->item_ready_i, dut->item_o);
+    request.stall(Stall::any(random));
+    response.stall(Stall::any(random));
+    out.stall(Stall::any(random));
+    out.collect();
+    dut->full_i = 0;
+    dut.reset();
+    dut.attach(request);
+    dut.attach(response);
+    dut.attach(out);
+    const auto packet = [&](Source<Item>& source, bool is_response, bool payload,
+                            std::uint32_t serial) {
+      const auto items = payload ? random.between(1, 4) : 1;
+      for (std::uint64_t n = 1; n <= items; ++n) {
+        auto item = random_payload<Item>(random);
+        item.last = n == items;
+        item.has_piece = payload;
+        item.desc.source = static_cast<pkg::tx_source_e>(is_response);
+        item.desc.dma_length = serial;
+        item.desc.imm = static_cast<std::uint32_t>(n);
+        source.push(item);
+      }
+      return static_cast<std::size_t>(items);
+    };
+    std::size_t total = 0;
+    for (std::uint32_t n = 0; n < 300; ++n) {
+      total += packet(request, false, random.chance(0.8), n);
+      total += packet(response, true, random.chance(0.5), n);
+    }
+    bool full = false, under_way = false;
+    std::size_t held = 0;
+    for (int limit = 0; limit < 200000 && out.received().size() < total; ++limit) {
+      if (random.chance(0.05)) full = !full;
+      dut->full_i = full;
+      dut.eval();
+      const bool shown = dut->item_valid_o;
+      const auto item = Item::unpack(dut->item_o);
+      if (shown && !under_way) {
+        CAPTURE(limit);
+        REQUIRE(item.desc.imm == 1);
+        if (full) REQUIRE_FALSE(item.has_piece);
+      }
+      held += full && !shown && dut->request_valid_i && dut->response_valid_i;
+      if (shown) under_way = !(dut->item_ready_i && item.last);
+      dut.tick();
+    }
+    REQUIRE(out.received().size() == total);
+    std::uint32_t next[2] = {0, 0};
+    for (const auto& item : out.received()) {
+      const bool from = item.desc.source == static_cast<pkg::tx_source_e>(1);
+      REQUIRE(item.desc.dma_length == next[from]);
+      next[from] += item.last;
+    }
+    REQUIRE(held > 0);
+  }
+}
+
+TEST_CASE("an ACK passes a request that waits for room, and does not take its turn") {
+  Dut<DUT_CLASS> dut;
+  Source<Item> request("request", dut->request_valid_i, dut->request_ready_o, dut->request_i);
+  Source<Item> response("response", dut->response_valid_i, dut->response_ready_o, dut->response_i);
+  Sink<Item> out("item", dut->item_valid_o, dut->item_ready_i, dut->item_o);
+  out.collect();
+  dut->full_i = 1;
+  dut.reset();
+  dut.attach(request);
+  dut.attach(response);
+  dut.attach(out);
+  Item item{};
+  item.last = item.has_piece = true;
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    item.desc.imm = n;
+    request.push(item);
+  }
+  dut.tick(20);
+  REQUIRE(out.received().empty());
+  item.has_piece = false;
+  item.desc.source = static_cast<pkg::tx_source_e>(1);
+  response.push(item);
+  dut.tick(3);
+  REQUIRE(out.received().size() == 1);
+  REQUIRE(out.received()[0].desc.source == static_cast<pkg::tx_source_e>(1));
+  item.has_piece = true;
+  for (int n = 0; n < 3; ++n) response.push(item);
+  dut.tick(20);
+  REQUIRE(out.received().size() == 1);
+  dut->full_i = 0;
+  dut.run_until([&] { return out.received().size() == 7; }, "all items", 20);
+  for (std::size_t n = 1; n < 7; ++n) {
+    REQUIRE(out.received()[n].desc.source == static_cast<pkg::tx_source_e>(n % 2 == 0));
+  }
 }

@@ -26,6 +26,10 @@ constexpr auto kRequest = static_cast<pkg::tx_source_e>(0);
 constexpr auto kResponse = static_cast<pkg::tx_source_e>(1);
 constexpr auto kOk = static_cast<pkg::xlat_status_e>(0);
 
+constexpr unsigned kBytes = pkg::DATA_BYTES;
+constexpr unsigned kLanding = kBytes == 64 ? 32768 / 64 : 8192 / 8;   // beats (architecture.md 7)
+unsigned beats(unsigned bytes) { return (bytes + kBytes - 1) / kBytes; }
+
 struct Piece {
   pkg::piece_t piece;
   std::vector<pkg::xlat_rsp_t> answers;
@@ -40,7 +44,11 @@ struct Bench {
   Sink<pkg::gather_piece_t> piece;
   Sink<pkg::tx_refused_t> refused_request;
   Sink<pkg::tx_refused_t> refused_response;
-  std::deque<pkg::tx_done_t> leaving;          // decided packets on their way out
+  struct Leaving {
+    pkg::tx_done_t done;
+    unsigned beats;                            // of payload that host_gather has yet to give
+  };
+  std::deque<Leaving> leaving;                 // decided packets on their way out
   std::deque<Piece> asked;
   std::deque<bool> stale;                      // what the source will say of refused requests
   Random& random;
@@ -79,6 +87,7 @@ struct Bench {
                          dut->refused_response_ready_i, dut->refused_response_o),
         random(r) {
     dut->done_valid_i = 0;
+    dut->gathered_i = 0;
     pkg::state_bcast_t{}.pack(dut->state_i);
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 5000);
@@ -114,17 +123,25 @@ struct Bench {
       done.source = d.source;
       done.qp = d.qp;
       done.colour = d.colour;
-      leaving.push_back(done);
+      leaving.push_back({done, beats(d.payload_length)});
     }
     dut->done_valid_i = 0;
-    if (!leaving.empty() && random.chance(leave)) {
-      leaving.front().pack(dut->done_i);
+    dut->gathered_i = 0;
+    if (!leaving.empty() && leaving.front().beats != 0 && random.chance(0.9)) {
+      --leaving.front().beats;
+      dut->gathered_i = 1;
+    }
+    if (!leaving.empty() && leaving.front().beats == 0 && random.chance(leave)) {
+      leaving.front().done.pack(dut->done_i);
       dut->done_valid_i = 1;
       leaving.pop_front();
     }
+    gathered = dut->gathered_i != 0;
     dut.tick();
     dut->done_valid_i = 0;
+    dut->gathered_i = 0;
   }
+  bool gathered = false;                       // in the last tick
   std::size_t seen = 0;
 
   // Until `decided` packets came and nothing has been under way for 100 cycles.
@@ -146,11 +163,13 @@ struct Bench {
 struct Maker {
   Bench& bench;
   Random& random;
-  std::map<unsigned, std::optional<std::uint32_t>> poison;      // by source and QP
-  std::set<unsigned> dead;                                      // QPs in ERR
-  std::deque<pkg::tx_desc_t> decided;
+  std::map<unsigned, std::optional<std::uint32_t>> poison{};    // by source and QP
+  std::set<unsigned> dead{};                                    // QPs in ERR
+  std::deque<pkg::tx_desc_t> decided{};
   double stale = 0.3;                          // chance that a refused request is
   std::optional<bool> again{};                 // READ responses: answered before, or either
+  // of payload; nobody holds them back here, so that they have to be short
+  std::pair<unsigned, unsigned> length{1, kBytes};
 
   void packet(unsigned qp, bool response, std::uint32_t psn, double fail, bool acknowledge) {
     auto desc = random_payload<pkg::tx_desc_t>(random);
@@ -163,6 +182,8 @@ struct Maker {
     }
     desc.opcode = response ? (acknowledge ? 0x11 : 0x10) : 0x0a;
     const auto pieces = acknowledge ? 0 : random.below(5);
+    desc.payload_length = static_cast<std::uint16_t>(
+        pieces == 0 ? 0 : random.between(length.first, length.second));
     auto& poisoned = poison[qp * 2 + (response ? 1 : 0)];
     const bool discarded =
         (poisoned && !acknowledge && ((desc.psn - *poisoned) & 0x800000) == 0) ||
@@ -236,7 +257,7 @@ TEST_CASE("verdicts on random packets") {
     bench.piece.stall(Stall::any(random));
     bench.refused_request.stall(Stall::any(random));
     bench.refused_response.stall(Stall::any(random));
-    Maker make{bench, random, {}, {}, {}};
+    Maker make{bench, random};
     const double fail = random.chance(0.5) ? 0.02 : 0.0;
     std::map<unsigned, std::uint32_t> psn;
     for (int burst = 0; burst < 12; ++burst) {
@@ -279,7 +300,7 @@ TEST_CASE("verdicts on random packets") {
 TEST_CASE("a stale request that is refused does not stop what follows") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   make.stale = 1.0;
   for (std::uint32_t round = 0; round < 20; ++round) {
     const std::uint32_t psn = 0xfffff0 + 4 * round;
@@ -294,7 +315,7 @@ TEST_CASE("a stale request that is refused does not stop what follows") {
 TEST_CASE("a response of a READ that was answered before stops nothing if it is refused") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   make.again = true;
   for (std::uint32_t round = 0; round < 20; ++round) {
     const std::uint32_t psn = 0xfffff0 + 4 * round;
@@ -310,7 +331,7 @@ TEST_CASE("a response of a READ that was answered before stops nothing if it is 
 TEST_CASE("a packet that is refused behind RESET poisons nothing of the next life") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   make.again = false;
   const auto state_is = [&](pkg::qp_state_e to) {
     pkg::state_bcast_t state{};
@@ -341,7 +362,7 @@ TEST_CASE("the fence sees a packet from its first item until it has left") {
   Random random;
   Bench bench(random);
   bench.desc.stall(Stall(0.0));
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   make.packet(1, true, 5, 0.0, true);
   const unsigned colour = make.decided.front().colour;
   bench.dut.run_until([&] { return bench.desc.received().size() == 1; }, "decided");
@@ -352,10 +373,56 @@ TEST_CASE("the fence sees a packet from its first item until it has left") {
   REQUIRE(bench.dut->fence_busy_o == 0);
 }
 
+// What is ahead is counted in beats, from the first item until host_gather gives it, whatever becomes of
+// the packet; a source that keeps to `full` never has more ahead than lands.
+TEST_CASE("full while the payload that is ahead covers the latency of memory") {
+  Random random;
+  for (const double fail : {0.0, 0.3}) {
+    Bench bench(random);
+    Maker make{bench, random};
+    make.length = {1, 4096};
+    unsigned ahead = 0, most = 0, held = 0;
+    bool begins = true;
+    bench.item.on_transfer([&](const pkg::tx_item_t& item) {
+      if (begins) ahead += beats(item.desc.payload_length);
+      begins = item.last;
+    });
+    std::uint32_t psn = 0;
+    for (std::size_t n = 0; n < scaled(20000); ++n) {
+      if (bench.item.empty() && bench.dut->full_o == 0) {
+        // QPs come and go, so that poison stays rare
+        make.packet(static_cast<unsigned>(psn % 64), random.chance(0.5), psn / 64, fail / 10, false);
+        ++psn;
+      }
+      const bool gathers = random.chance(n / 2000 % 2 == 0 ? 0.2 : 0.9);
+      if (gathers) {
+        bench.tick();
+        if (bench.gathered) --ahead;
+      } else {
+        bench.dut.tick();
+      }
+      if (fail == 0.0) {
+        CAPTURE(n, ahead);
+        REQUIRE(ahead <= kLanding);
+        REQUIRE(bench.dut->full_o == (ahead > kLanding - 4096 / kBytes));
+      }
+      most = std::max(most, ahead);
+      held += bench.dut->full_o;
+    }
+    bench.idle(make.decided.size());
+    REQUIRE(bench.dut->full_o == 0);
+    REQUIRE(bench.dut->fence_busy_o == 0);        // then none may be ahead: the module asserts it
+    if (fail == 0.0) {
+      REQUIRE(most > kLanding - 2 * 4096 / kBytes);
+      REQUIRE(held > 1000);
+    }
+  }
+}
+
 TEST_CASE("one item per cycle") {
   Random random;
   Bench bench(random);
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   std::uint64_t items = 0;
   for (int n = 0; n < 400; ++n) make.packet(0, false, static_cast<std::uint32_t>(n), 0.0, false);
   items = bench.item.pending();
@@ -373,7 +440,7 @@ TEST_CASE("in ERR the responses before a fatal NAK leave, and the NAK") {
   Bench bench(random);
   bench.answer.stall(Stall::any(random));
   bench.desc.stall(Stall::any(random));
-  Maker make{bench, random, {}, {}, {}};
+  Maker make{bench, random};
   const unsigned qp = 3;
   const auto set_error = [&] {
     pkg::state_bcast_t state{};
@@ -420,7 +487,7 @@ TEST_CASE("in ERR no request is decided any more, whatever its PSN") {
     if (random.chance(0.5)) bench.answer.stall(Stall::any(random));
     if (random.chance(0.3)) bench.refused_request.stall(Stall::any(random));
     const bool refusals = random.chance(0.5);
-    Maker make{bench, random, {}, {}, {}};
+    Maker make{bench, random};
     make.again = false;
     constexpr unsigned kQp = 3, kOther = 4;
     bench.piece.collect();
@@ -453,6 +520,7 @@ TEST_CASE("in ERR no request is decided any more, whatever its PSN") {
       desc.qp = kQp;
       desc.source = kRequest;
       desc.psn = psn & 0xffffff;
+      desc.payload_length = 1;
       pkg::tx_item_t item{};
       item.last = item.has_piece = true;
       item.desc = desc;
