@@ -377,8 +377,11 @@ module requester_packetizer #(
         // kept near, so that the comparison never spans half the circle
         commit_row.read_end_psn = look.acked_psn;
       end
+      // A READ always moves the mark: its end may be half the circle away from where that was.
+      if (is_read || !requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
+        commit_row.mark_psn = end_psn;
+      end
       if (!requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
-        commit_row.mark_psn = psn_q;
         commit_row.size_before = row_q.size_since;
         commit_row.size_since = is_read ? '0 : look.size_log2;
       end else if (!is_read && look.size_log2 > row_q.size_since) begin

@@ -10,7 +10,8 @@
 //   one for the same PSN is in effect, that is until the QP progresses, its timer fires or an RNR
 //   wait begins; nor does it act during an RNR wait (some peers send one after their RNR NAK);
 // - RNR NAK: context_timer begins the wait, then the QP rewinds and sleeps; RNR NAKs and timeouts
-//   during the wait are late ones and do nothing;
+//   during the wait are late ones and do nothing, but for the RNR NAK of a later packet (a copy of the
+//   first one was executed meanwhile): its wait begins anew;
 // - underruns, overtaken rewinds and flushes rewind without counting.
 // A request takes five to ten cycles, one at a time: losses are rare, and a QP has one request at
 // most.
@@ -103,7 +104,9 @@ module requester_retry (
     vendor_status = is_nak ? 8'(roci_hwif_pkg::VENDOR_STATUS_RETRY_SEQUENCE)
                            : 8'(roci_hwif_pkg::VENDOR_STATUS_RETRY_TIMEOUT);
     if (is_nak && row_next.suppress) acts = 1'b0;
-    if ((counts || request_q.cause == roci_pkg::RETRY_RNR) && waiting) acts = 1'b0;
+    if (waiting && (counts || (request_q.cause == roci_pkg::RETRY_RNR && !request_q.progressed))) begin
+      acts = 1'b0;
+    end
 
     if (acts && counts) begin
       exceeded = row_next.retries == '0;

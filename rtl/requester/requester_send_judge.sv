@@ -6,7 +6,7 @@
 // Asked before every packet with what is known of the QP at that time; nothing is remembered, so a
 // WQE that was let go on once needs all conditions again for its next packet. Order:
 //   1. old epoch, RESET, INIT                         discard
-//   2. ring unreadable                                ERR with an event (in ERR: discard)
+//   2. ring unreadable                                ERR with an event (in ERR: stall)
 //   3. ERR, SQE                                       flush record (wire.md 2.15)
 //   4. RTR, RNR wait, SQD before the first packet     stall
 //   5. quantum over, or the colour has flipped        yield
@@ -178,9 +178,9 @@ module requester_send_judge (
     if (now_q.dead) begin
       verdict_o = requester_send_pkg::VERDICT_DISCARD;
     end else if (now_q.failed) begin
-      if (now_q.unreadable) verdict_o = requester_send_pkg::VERDICT_DISCARD;
-      else if (now_q.record_free) verdict_o = requester_send_pkg::VERDICT_FLUSH;
-      else verdict_o = requester_send_pkg::VERDICT_STALL;
+      // Nothing is known of what cannot be read, and nothing behind it may have a record before it.
+      verdict_o = now_q.record_free && !now_q.unreadable ? requester_send_pkg::VERDICT_FLUSH
+                                                         : requester_send_pkg::VERDICT_STALL;
     end else if (now_q.unreadable) begin
       verdict_o = requester_send_pkg::VERDICT_BUS_ERROR;
     end else if (now_q.held) begin

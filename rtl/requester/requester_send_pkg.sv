@@ -62,8 +62,8 @@ package requester_send_pkg;
     roci_pkg::psn_t resume_psn;      // packets below it are not sent again; never below next_psn
     roci_pkg::psn_t read_end_psn;    // one past the last READ response, or acknowledged up to here
     roci_pkg::read_ordinal_t read_ordinal;
-    // Largest packets that may be unacknowledged, log2 of bytes: of those before mark_psn and of
-    // those from it on. When all before the mark are acknowledged it moves on.
+    // Largest packets that may be unacknowledged, log2 of bytes: of those before mark_psn, and of the one
+    // before it and those from it on. When all before the mark are acknowledged it moves on.
     roci_pkg::psn_t mark_psn;
     logic [3:0] size_before;
     logic [3:0] size_since;

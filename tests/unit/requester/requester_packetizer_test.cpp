@@ -271,7 +271,16 @@ TEST_CASE("requests that cannot be executed, and flushes") {
     bench.state(qp, round % 4 == 3 ? kSqe : kErr);
     const auto flush = [&](const Wqe& w, bool err) {
       const auto at = bench.push(qp, w, true, false, err);
-      if (err) return;                                 // nothing is known of it
+      if (err) {
+        // nothing is known of it: no record before it comes again and can be read
+        bench.expect_rewind(qp, kStall, at, qp.psn);
+        for (int n = 0; n < 3; ++n) bench.push(qp, write_of(8, random));
+        bench.dut.run_until([&] { return bench.rewind.done(); }, "rewind");
+        qp.index = at;
+        bench.next_epoch(qp, qp.psn);
+        bench.rest();
+        REQUIRE(bench.push(qp, w) == at);
+      }
       bench.expect_inflight(qp, w, at, w.op == kNop && !w.signaled ? kKindNop : kKindFlush);
     };
     flush(bad, bus_error);
@@ -297,6 +306,39 @@ TEST_CASE("requests that cannot be executed, and flushes") {
       bench.push(qp, random_wqe(random, random.below(20000)));
     }
     bench.rest();
+  }
+}
+
+// 2^23 PSNs are half the circle: the mark behind which packets count anew must not stay behind.
+TEST_CASE("the byte cap counts small packets as small again behind the longest READ") {
+  Random random;
+  for (const std::uint32_t before : {0u, 1u, 2u}) {      // WRITEs that are under way with it
+    CAPTURE(before);
+    Bench bench(random);
+    Qp qp = bench.open(7);
+    qp.ctx.mtu_code = 1;                                 // 256
+    bench.ctx(true, kTx, qp.number, 0, qp.ctx.word0());
+    bench.window(12);
+    const auto acknowledge = [&] {
+      bench.rest();
+      qp.ack.oldest_index = qp.index;
+      qp.ack.acked_psn = qp.psn;
+      qp.ack.reads_done = qp.ordinal;
+      bench.ack(qp);
+    };
+    bench.send(qp, write_of(256, random));
+    acknowledge();
+    for (std::uint32_t n = 0; n < before; ++n) bench.send(qp, write_of(256, random));
+    bench.send(qp, write_of(0x80000000u - 256 * before, random, kRead));
+    acknowledge();
+    // what was large is forgotten a round later
+    for (int n = 0; n < 2; ++n) {
+      bench.send(qp, write_of(16, random));
+      acknowledge();
+    }
+    // the cap holds 16 packets of 256 bytes
+    for (int n = 0; n < 60; ++n) bench.send(qp, write_of(16, random));
+    acknowledge();
   }
 }
 

@@ -52,7 +52,7 @@ Verdict rules(const Question& q, Why& why) {
                       (1u << q.look.ctx.inflight_log2);
   const unsigned reads = static_cast<std::uint8_t>(q.row.read_ordinal - q.look.reads_done);
   if (w.epoch != q.look.epoch || state == kReset || state == kInit) return kDiscard;
-  if (state == kErr || state == kSqe) return w.bus_error ? kDiscard : record ? kFlush : kStall;
+  if (state == kErr || state == kSqe) return !w.bus_error && record ? kFlush : kStall;
   if (w.bus_error) return kBusError;
   if (state == kRtr || q.look.waiting) return kStall;
   if (state == kSqd && distance(first, q.row.max_psn) >= 0) return kStall;

@@ -658,7 +658,7 @@ class SendPath : public Agent {
       return;
     }
     REQUIRE_FALSE(completed);
-    if (!q.unreadable) REQUIRE(r.wqe_index == q.expect_record);   // in order, none left out
+    REQUIRE(r.wqe_index == q.expect_record);   // in order, none left out
     q.expect_record = static_cast<std::uint16_t>(r.wqe_index + w.blocks);
     p->recorded = true;
     p->recorded_epoch = r.epoch;
