@@ -30,7 +30,7 @@ TEST_CASE_METHOD(EachChip, "commands do not wait for the link") {
   Region from(hosts.a.pd, kBytes), to(hosts.b.pd, kBytes);
   randomize(from.buffer, random);
   REQUIRE(link.a.write(from.sge(0, kBytes), to, 0, 1) == 0);
-  world.run(15000);  // all of it is decided, one packet is leaving
+  world.run(15000);  // as much as may be ahead is decided, one packet is leaving
 
   const uint64_t begin = world.cycle();
   go(a_other, b_other);
