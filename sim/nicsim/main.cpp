@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // nicsim: subcommands, errors to exit codes.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -11,6 +12,8 @@
 
 int main(int argc, char** argv) {
   using namespace roci::sim;
+  // who reads our output may go (| head): the NICs go on
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     const Options options = parse_options(std::vector<std::string>(argv + 1, argv + argc));
     switch (options.command) {

@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 namespace roci::sim {
 namespace {
@@ -34,7 +36,9 @@ double number(const std::string& option, const std::string& text, double low, do
 uint64_t whole(const std::string& option, const std::string& text, uint64_t low, uint64_t high) {
   char* end = nullptr;
   errno = 0;
-  const uint64_t value = std::strtoull(text.c_str(), &end, 0);
+  // 010 is ten: nobody means octal
+  const bool hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  const uint64_t value = std::strtoull(text.c_str(), &end, hex ? 16 : 10);
   const bool digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
   if (!digit || *end != 0 || errno != 0 || value < low || value > high) {
     throw UsageError(option + " " + text + ": not a whole number from " + std::to_string(low) +
@@ -155,7 +159,21 @@ std::optional<Command> command_of(const std::string& word) {
   return std::nullopt;
 }
 
+// Whether what is written to one of them spoils the other; devices take both.
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (fs::exists(a, none) && !fs::is_regular_file(a, none)) return false;
+  const auto place = [&](const std::string& name) {
+    return fs::weakly_canonical(fs::absolute(name, none), none);
+  };
+  return fs::equivalent(a, b, none) || place(a) == place(b);
+}
+
 void check(const Options& o) {
+  if (!o.pcap.empty() && !o.report.empty() && same_file(o.pcap, o.report)) {
+    throw UsageError("--pcap and --report: both are " + o.report);
+  }
   if (o.command == Command::run) {
     if (o.program.empty()) throw UsageError("run: no program; give it behind --");
     if (o.pair && o.nics < 2) throw UsageError("--pair needs --nics 2 or more");
@@ -271,7 +289,7 @@ std::string usage(Command command) {
              "failure.\n";
     case Command::serve:
       return "nicsim serve [options]\n"
-             "Serves simulated NICs until SIGINT or SIGTERM; prints what programs need in their\n"
+             "Serves simulated NICs until SIGINT, SIGTERM or SIGHUP; prints what programs need in their\n"
              "environment.\n" +
              common +
              "  --dir DIR             folder of the sockets ($XDG_RUNTIME_DIR/roci, else\n"

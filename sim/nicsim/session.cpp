@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -24,11 +25,20 @@ constexpr auto kListenPause = 20ms;
 // After the programs, until the simulation rests: more than a reset of all functions takes.
 constexpr unsigned kLastTurns = 8192;
 
+constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+
+// Under nohup the end of the terminal is no end of ours.
+bool is_ours(int signal) {
+  struct sigaction now {};
+  return signal != SIGHUP || (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN);
+}
+
 sigset_t ours() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
+  for (const int signal : kSignals) {
+    if (is_ours(signal)) sigaddset(&set, signal);
+  }
   return set;
 }
 
@@ -44,7 +54,7 @@ SignalBlock::~SignalBlock() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 std::optional<int> SignalBlock::waiting() {
   sigset_t pending;
   sigpending(&pending);
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : kSignals) {
     if (sigismember(&pending, signal) == 1) return signal;
   }
   return std::nullopt;

@@ -38,8 +38,8 @@ struct Patience {
   std::chrono::milliseconds end{5000};
 };
 
-/// SIGINT and SIGTERM wait while it exists (in this thread, and those that it starts): whoever has
-/// files to remove looks for them when it suits.
+/// SIGINT, SIGTERM and SIGHUP wait while it exists (in this thread, and those that it starts): whoever
+/// has files to remove looks for them when it suits. SIGHUP does not if it is ignored.
 class SignalBlock {
  public:
   SignalBlock();
@@ -65,7 +65,7 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  /// Serves until SIGINT or SIGTERM comes.
+  /// Serves until SIGINT, SIGTERM or SIGHUP comes.
   void serve();
 
   /// Runs a program to its end. @return exit status for nicsim

@@ -14,12 +14,12 @@ from listener import free_port, wait_for_listener
 
 # For everything that is waited for: the machine may be loaded.
 PATIENCE = 240
-PROGRAMS = ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
+PROGRAMS = ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw", "tshark")
 
 
-def installed():
-    """The stock programs are there."""
-    return all(shutil.which(program) for program in PROGRAMS)
+def missing():
+    """What of the stock programs is not installed."""
+    return [program for program in PROGRAMS if shutil.which(program) is None]
 
 
 def check(condition, *seen):

@@ -12,6 +12,10 @@ from transfers import PINGPONG, exchange
 
 EBUSY = 16
 
+# How a program sees that its peer died: nobody answers, or its memory is gone; the receives that are
+# flushed then are completed before or after that.
+GONE = ("transport retry counter exceeded", "remote operation error", "Work Request Flushed Error")
+
 # Opens the first device by the names in the whole program, where the preload library comes first.
 OPEN = """
 import ctypes, sys
@@ -108,14 +112,19 @@ def killed(nicsim):
             pair[who].send_signal(signal.SIGKILL)
             exchange(served, "-c", iterations=5)
             check(pair[who].wait(timeout=PATIENCE) == -signal.SIGKILL)
-            # the survivor's request is never acknowledged, unless it had nothing under way
+            # the survivor's request is never acknowledged, unless it had nothing under way: then it
+            # waits for the next one
+            survivor = pair[1 - who]
             try:
-                pair[1 - who].wait(timeout=5)
+                out, err = survivor.communicate(timeout=5)
+                check(survivor.returncode == 1, survivor.returncode, out, err)
+                check(any(text in out + err for text in GONE), out, err)
             except subprocess.TimeoutExpired:
-                pair[1 - who].terminate()
-                pair[1 - who].wait(timeout=PATIENCE)
-            for program in pair:
-                program.communicate()
+                survivor.terminate()
+                out, err = survivor.communicate(timeout=PATIENCE)
+                check(survivor.returncode == -signal.SIGTERM, survivor.returncode, out, err)
+                check(not any(text in out + err for text in GONE), out, err)
+            pair[who].communicate()
         held, seen = take(served, functions)
         check(seen == [0] * functions, seen)
         give_back(held)
@@ -131,7 +140,8 @@ def sockets(nicsim):
     served.stop(signal.SIGKILL, -signal.SIGKILL)
     check(os.listdir(served.directory) == ["roci0.sock"], os.listdir(served.directory))
     gone = served.run("ibv_devinfo", status=255)
-    check("roci: " in gone.err or "No IB devices found" in gone.err, gone)
+    check("roci: roci0 is left out: no simulator at " in gone.err, gone)
+    check("Connection refused" in gone.err and "No IB devices found" in gone.err, gone)
     with nicsim.serve("--nics", "1") as next_one:
         check("replaced the stale socket" in next_one.messages(), next_one.messages())
         next_one.run("ibv_devinfo")
@@ -141,13 +151,22 @@ def sockets(nicsim):
     os.mkdir(place)
     environment = {**os.environ, "TMPDIR": place}
     environment.pop("XDG_RUNTIME_DIR", None)
-    early = subprocess.Popen([nicsim.path, "run", "--config", nicsim.config, "--nics", "8", "--",
-                              "sleep", "1000"], env=environment, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + PATIENCE
-    while not os.listdir(place) and time.monotonic() < end:
-        time.sleep(0.005)
-    early.send_signal(signal.SIGINT)
-    check(early.wait(timeout=PATIENCE) == 128 + signal.SIGINT, early.returncode)
+    for end_signal in (signal.SIGINT, signal.SIGHUP):
+        early = subprocess.Popen([nicsim.path, "run", "--config", nicsim.config, "--nics", "8",
+                                  "--", "sleep", "1000"], env=environment,
+                                 stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while not os.listdir(place) and time.monotonic() < end:
+            time.sleep(0.005)
+        early.send_signal(end_signal)
+        check(early.wait(timeout=PATIENCE) == 128 + end_signal, early.returncode)
+        check(os.listdir(place) == [], os.listdir(place))
+    # who reads its messages goes before it says any: it ends as it would
+    unheard = subprocess.Popen([nicsim.path, "run", "--config", nicsim.config, "--nics", "1", "--",
+                                "ibv_devinfo"], env=environment, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+    unheard.stderr.close()
+    check(unheard.wait(timeout=PATIENCE) == 0, unheard.returncode)
     check(os.listdir(place) == [], os.listdir(place))
     long = os.path.join(place, "x" * 90)
     os.mkdir(long)

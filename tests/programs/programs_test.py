@@ -24,8 +24,8 @@ def main():
     parser.add_argument("--config", default="wide", choices=("wide", "narrow"))
     parser.add_argument("groups", nargs="*", metavar="group", help=", ".join(GROUPS))
     options = parser.parse_args()
-    if not bench.installed():
-        print("ibverbs-utils and perftest are not installed: run tools/setup")
+    if bench.missing():
+        print(f"not installed: {', '.join(bench.missing())}; run tools/setup")
         sys.exit(1)
     for name in options.groups or GROUPS:
         nicsim = bench.Nicsim(options.build, options.config)

@@ -9,6 +9,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+#include <fstream>
+
 using namespace roci;
 using namespace roci::sim;
 
@@ -106,6 +109,28 @@ TEST_CASE("every option has its effect") {
   CHECK((*i.gid)[15] == 1);
 }
 
+TEST_CASE("a number with a zero in front is decimal") {
+  CHECK(parse({"serve", "--nics", "010"}).nics == 10);
+  CHECK(parse({"serve", "--nics", "08"}).nics == 8);
+  CHECK(parse({"serve", "--seed", "0X1f"}).seed == 31);
+}
+
+TEST_CASE("one file for both outputs: links are seen, devices take both") {
+  char name[] = "/tmp/nicsim-test-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  std::ofstream(folder + "/frames") << "frames";
+  std::filesystem::create_symlink("frames", folder + "/link");
+  const auto inject = [](const std::string& pcap, const std::string& report) {
+    return std::vector<std::string>{"inject", "--pcap", pcap, "--report", report};
+  };
+  CHECK(refusal(inject(folder + "/frames", folder + "/link")).find("both") != std::string::npos);
+  CHECK(refusal(inject(folder + "/new", folder + "/../" + folder.substr(5) + "/new")).find("both") !=
+        std::string::npos);
+  CHECK(parse(inject(folder + "/frames", folder + "/report")).report == folder + "/report");
+  CHECK(parse({"run", "--pcap", "/dev/null", "--report", "/dev/null", "p"}).pcap == "/dev/null");
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("what is wrong is named") {
   CHECK(refusal({}).find("subcommand") != std::string::npos);
   CHECK(refusal({"walk"}).find("walk") != std::string::npos);
@@ -119,7 +144,10 @@ TEST_CASE("what is wrong is named") {
   CHECK(refusal({"serve", "--no-skip=1"}).find("no value") != std::string::npos);
   CHECK(refusal({"inject", "--report", "b"}).find("--pcap") != std::string::npos);
   CHECK(refusal({"inject", "--pcap", "b"}).find("--report") != std::string::npos);
-  for (const char* bad : {"0", "65", "-1", "x", "1x", "", "1.5"}) {
+  CHECK(refusal({"inject", "--pcap", "b", "--report", "./b"}).find("both are ./b") !=
+        std::string::npos);
+  CHECK(refusal({"run", "--pcap", "b", "--report", "b", "p"}).find("both") != std::string::npos);
+  for (const char* bad : {"0", "65", "-1", "x", "1x", "", "1.5", "0x", "08x", "+1"}) {
     INFO(bad);
     CHECK(refusal({"serve", "--nics", bad}).find("--nics") != std::string::npos);
   }

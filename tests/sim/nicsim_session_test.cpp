@@ -8,6 +8,8 @@
 #include "nicsim/progress.hpp"
 #include "nicsim/session.hpp"
 
+#include "../host/waiting.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <csignal>
@@ -22,6 +24,7 @@
 
 using namespace roci;
 using namespace roci::sim;
+using roci::test::becomes;
 using namespace std::chrono_literals;
 
 namespace {
@@ -35,7 +38,7 @@ class Resting final : public Simulation {
 
 // A session with a server without NICs.
 struct Bench {
-  explicit Bench(Patience patience = {})
+  explicit Bench(Patience patience = unhurried())
       : server({}, {}),
         session(server, simulation, [this](const std::string& text) { notices.push_back(text); },
                 patience) {
@@ -43,6 +46,8 @@ struct Bench {
     folder = mkdtemp(name);
   }
   ~Bench() { std::filesystem::remove_all(folder); }
+  // What comes in the end may take long on a loaded machine.
+  static Patience unhurried() { return {.listen = 120s, .listen_at_most = 120s, .end = 120s}; }
   int run(const std::string& script, const Environment& environment = {}) {
     return session.run({"sh", "-c", script}, environment);
   }
@@ -143,7 +148,7 @@ TEST_CASE("a pair: the first status that is not zero") {
 }
 
 TEST_CASE("a pair: who goes on alone is ended") {
-  Patience patience;
+  Patience patience = Bench::unhurried();
   patience.end = 300ms;
   Bench bench(patience);
   // the client fails at once, the server ignores SIGTERM and never ends
@@ -272,20 +277,30 @@ TEST_CASE("a pair: a server that does not listen") {
 }
 
 TEST_CASE("a signal reaches the programs and is the exit status; serve ends by it") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Bench bench;
     const pthread_t here = pthread_self();
     std::thread killer([&] {
       sigset_t all;
       sigfillset(&all);
       pthread_sigmask(SIG_BLOCK, &all, nullptr);
-      std::this_thread::sleep_for(200ms);
+      becomes([&] { return std::filesystem::exists(bench.folder + "/runs"); });
       pthread_kill(here, signal);
     });
-    CHECK(bench.run("exec sleep 1000") == 128 + signal);
+    CHECK(bench.run("touch " + bench.folder + "/runs; exec sleep 1000") == 128 + signal);
+    REQUIRE(bench.session.results().size() == 1);
     CHECK(bench.session.results()[0].exit == 128 + signal);
     killer.join();
   }
+  // as under nohup: the terminal's end is not ours
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const SignalBlock block;
+    raise(SIGHUP);
+    CHECK_FALSE(SignalBlock::take());
+    CHECK(Bench().run("trap '' HUP; kill -HUP $$; exit 3") == 3);
+  }
+  std::signal(SIGHUP, SIG_DFL);
   Bench bench;
   pthread_kill(pthread_self(), SIGTERM);  // blocked: pending for the descriptor
   bench.session.serve();
