@@ -13,6 +13,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
+
+#include <pthread.h>
 
 namespace roci::preload {
 namespace {
@@ -75,7 +78,25 @@ DeviceEntry* entry_of(ibv_device* device) noexcept {
   return reinterpret_cast<DeviceEntry*>(device);
 }
 
+void handle_fork() noexcept {
+  // The tree is the outer one: making it asks for the devices.
+  [[maybe_unused]] static const int handled = pthread_atfork(
+      [] {
+        lock_tree();
+        known().mutex.lock();
+      },
+      [] {
+        known().mutex.unlock();
+        unlock_tree();
+      },
+      [] {
+        new (&known().mutex) std::mutex;
+        renew_tree_lock();
+      });
+}
+
 std::vector<DeviceEntry*> our_devices() {
+  handle_fork();
   std::vector<DeviceEntry*> entries;
   const auto nics = list_simulated_nics(variable("ROCI_SIM"), variable("ROCI_DEVICES"));
   Known& k = known();

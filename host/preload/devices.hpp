@@ -27,6 +27,10 @@ struct DeviceEntry {
 /// Our devices now: those of ROCI_SIM that answer, filtered by ROCI_DEVICES.
 std::vector<DeviceEntry*> our_devices();
 
+/// Lets fork wait from now on for what another thread does here or with the tree of sysfs.hpp: a child
+/// has no such thread, and would wait for it for ever.
+void handle_fork() noexcept;
+
 /// The entry behind a device, or nullptr if it is somebody else's.
 DeviceEntry* entry_of(ibv_device* device) noexcept;
 

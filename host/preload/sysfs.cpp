@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -284,6 +285,10 @@ thread_local bool building = false;
 
 }  // namespace
 
+void lock_tree() noexcept { tree().mutex.lock(); }
+void unlock_tree() noexcept { tree().mutex.unlock(); }
+void renew_tree_lock() noexcept { new (&tree().mutex) std::mutex; }
+
 bool has_real_devices() noexcept {
   struct stat status {};
   return raw_lstat(CLASS, &status) == 0;
@@ -313,6 +318,7 @@ const char* translate(const char* path, char* space) noexcept {
   const int saved = errno;
   const char* answer = path;
   try {
+    handle_fork();
     Tree& t = tree();
     const std::lock_guard lock(t.mutex);
     if (t.owner != getpid()) {

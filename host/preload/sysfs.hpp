@@ -15,6 +15,13 @@ bool has_real_devices() noexcept;
 /// @return length, or -1 if it is not ours
 int read_pretended_file(const char* directory, const char* file, char* text, size_t size) noexcept;
 
+/// Around fork: holds the tree while it is made, so that the child finds it whole or not begun.
+void lock_tree() noexcept;
+/// In the parent after it.
+void unlock_tree() noexcept;
+/// In the child after it.
+void renew_tree_lock() noexcept;
+
 /// Where a path really is: `path` itself, or for those of our devices its place in a tree that is
 /// made among the temporary files at the first use and removed at the end of the process.
 /// @param space  room for the answer, PATH_MAX bytes

@@ -101,12 +101,13 @@ def main():
             problems.append(f"{path} needs {name}, we have it not")
     print(f"stock programs: {len(wanted)} functions used")
 
+    dynamic = subprocess.run(["readelf", "-d", options.preload], check=True,
+                             capture_output=True, text=True).stdout
+    if not re.search(r"FLAGS_1.*NODELETE", dynamic):
+        problems.append("goes away with dlclose, under its threads")
     if not options.sanitized:
         # Only the C library: programs bring their own C++ library, in another version maybe.
-        needed = re.findall(r"NEEDED.*\[(.*)\]",
-                            subprocess.run(["readelf", "-d", options.preload], check=True,
-                                           capture_output=True, text=True).stdout)
-        for name in needed:
+        for name in re.findall(r"NEEDED.*\[(.*)\]", dynamic):
             if not re.match(r"libc\.so\.6|ld-linux.*|libpthread\.so\.0|libdl\.so\.2", name):
                 problems.append(f"needs {name}")
         # No work in constructors.

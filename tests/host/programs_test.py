@@ -4,8 +4,7 @@
 
   programs_test.py --preload LIB --server PROGRAM [--first LIB] [group]...
 
-Groups: tools, pingpong, perftest, files, trees, unsupported,
-busy.
+Groups: tools, pingpong, perftest, files, trees, forks, unsupported, busy.
 """
 import argparse
 import fcntl
@@ -220,6 +219,61 @@ def trees(bench):
         assert os.path.isdir(f"{place}/{name}other/sys")
 
 
+# Forks while another thread makes the tree, for which it waits for the server; the child needs it, too.
+FORK = """
+import os, signal, sys, threading
+def look():
+    os.stat('/sys/class/infiniband/roci0')
+other = threading.Thread(target=look)
+other.start()
+print(other.native_id, flush=True)
+sys.stdin.readline()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    look()
+    os._exit(0)
+other.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def wait_until(condition):
+    """Until it holds; how long that takes on this machine is no matter."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it does not come to that"
+        time.sleep(0.01)
+
+
+def forks(bench):
+    """A fork while the tree is being made."""
+    receives, waits = {45, 47}, 202  # x86-64: recvfrom, recvmsg; futex
+
+    def system_call(process, thread):
+        with open(f"/proc/{process}/task/{thread}/syscall", encoding="ascii") as text:
+            number = text.read().split()[0]
+        return int(number) if number.isdigit() else -1
+
+    def children(process):
+        with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as text:
+            return text.read().split()
+
+    bench.server.send_signal(signal.SIGSTOP)
+    program = subprocess.Popen([sys.executable, "-c", FORK], env=bench.environment(),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        thread = int(program.stdout.readline())
+        wait_until(lambda: system_call(program.pid, thread) in receives)
+        program.stdin.write("\n")
+        program.stdin.flush()
+        wait_until(lambda: system_call(program.pid, program.pid) == waits or children(program.pid))
+    finally:
+        bench.server.send_signal(signal.SIGCONT)
+    out, _ = program.communicate(timeout=PATIENCE)
+    assert (program.returncode, out) == (0, "0\n"), (program.returncode, out)
+
+
 def files(bench):
     bench.run(sys.executable, "-c", FILES)
     assert "roci0" in bench.run("ls", "-la", "/sys/class/infiniband")
@@ -296,7 +350,7 @@ def main():
     parser.add_argument("groups", nargs="*")
     options = parser.parse_args()
     groups = {"tools": tools, "pingpong": pingpong, "perftest": perftest, "files": files,
-              "trees": trees, "unsupported": unsupported, "busy": busy}
+              "trees": trees, "forks": forks, "unsupported": unsupported, "busy": busy}
     needed = ("ibv_devinfo", "ibv_rc_pingpong", "ib_write_bw")
     if any(shutil.which(program) is None for program in needed):
         print("ibverbs-utils and perftest are not installed: run tools/setup")
