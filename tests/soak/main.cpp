@@ -3,6 +3,7 @@
 // The soak as a program: `make soak MESSAGES=N SEED=S CONFIG=wide|narrow`.
 #include "soak.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,11 @@
 using roci::soak::SoakConfig;
 
 namespace {
+
+// More are typing errors.
+constexpr uint64_t kMaxPairs = 1024;
+constexpr uint64_t kMaxBytes = 1 << 30;
+constexpr double kMaxImpair = 100;  // every frame is lost
 
 constexpr const char* kUsage =
     "usage: roci-soak [--messages N] [--seed S] [--config wide|narrow] [--pairs N]\n"
@@ -43,10 +49,26 @@ void help() {
       config.max_bytes, config.impair);
 }
 
-uint64_t number(const char* text) {
+uint64_t number(const std::string& text, uint64_t low = 0, uint64_t high = ~uint64_t{0}) {
   char* end = nullptr;
-  const uint64_t value = std::strtoull(text, &end, 0);
-  if (end == text || *end != 0) throw std::invalid_argument(std::string("no number: ") + text);
+  errno = 0;
+  const bool hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  const uint64_t value = std::strtoull(text.c_str(), &end, hex ? 16 : 10);
+  const bool digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  if (!digit || *end != 0 || errno != 0 || value < low || value > high) {
+    throw std::invalid_argument("not a whole number from " + std::to_string(low) + " to " +
+                                std::to_string(high) + ": " + text);
+  }
+  return value;
+}
+
+double factor(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !(value >= 0 && value <= kMaxImpair)) {
+    throw std::invalid_argument("not a factor from 0 to " +
+                                std::to_string(static_cast<int>(kMaxImpair)) + ": " + text);
+  }
   return value;
 }
 
@@ -65,17 +87,17 @@ SoakConfig parse(int argc, char** argv) {
     if (n + 1 == argc) throw std::invalid_argument("no value, or unknown: " + option);
     const char* value = argv[++n];
     if (option == "--messages") {
-      config.messages = number(value);
+      config.messages = number(value, 1);
     } else if (option == "--seed") {
       config.seed = number(value);
     } else if (option == "--pairs") {
-      config.pairs = static_cast<unsigned>(number(value));
+      config.pairs = static_cast<unsigned>(number(value, 0, kMaxPairs));
     } else if (option == "--loopback-pairs") {
-      config.loopback_pairs = static_cast<unsigned>(number(value));
+      config.loopback_pairs = static_cast<unsigned>(number(value, 0, kMaxPairs));
     } else if (option == "--max-bytes") {
-      config.max_bytes = number(value);
+      config.max_bytes = number(value, 0, kMaxBytes);
     } else if (option == "--impair") {
-      config.impair = std::stod(value);
+      config.impair = factor(value);
     } else if (option == "--pcap") {
       config.capture = value;
     } else if (option == "--config" && std::strcmp(value, "wide") == 0) {
@@ -86,6 +108,7 @@ SoakConfig parse(int argc, char** argv) {
       throw std::invalid_argument("unknown: " + option + " " + value);
     }
   }
+  if (config.pairs + config.loopback_pairs == 0) throw std::invalid_argument("no pair at all");
   return config;
 }
 

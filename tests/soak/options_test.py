@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause-Patent
+"""What roci-soak refuses: status 2, the usage, and nothing is simulated.
+
+usage: options_test.py ROCI-SOAK
+"""
+import subprocess
+import sys
+
+WRONG = (("--messages", "-5"), ("--messages", "0"), ("--messages", "1e3"), ("--messages", ""),
+         ("--messages", "0x"), ("--messages", "99999999999999999999"), ("--seed", "-1"),
+         ("--seed", "one"), ("--pairs", "-1"), ("--pairs", "4294967297"),
+         ("--loopback-pairs", "x"), ("--max-bytes", "-1"), ("--impair", "nan"), ("--impair", "-1"),
+         ("--impair", "1x"), ("--impair", ""), ("--impair", "1e9"), ("--config", "broad"),
+         ("--pairs", "0", "--loopback-pairs", "0"), ("--messages",), ("--loud",))
+
+
+def main():
+    program = sys.argv[1]
+    wrong = []
+    for options in WRONG:
+        run = subprocess.run([program, *options], capture_output=True, text=True, timeout=60,
+                             check=False)
+        if run.returncode != 2 or "usage: roci-soak" not in run.stderr or run.stdout:
+            wrong.append(f"{' '.join(options)}: status {run.returncode}\n{run.stderr}")
+    print("\n".join(wrong) or f"{len(WRONG)} refused")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
