@@ -2,7 +2,7 @@
 //
 // responder_check: the pipeline in which received requests are judged, in frame order.
 //
-//   0 choose   context bus, flush or frame; the static row is read
+//   0 choose   flush or frame; the static row is read
 //   1 static   static row arrives → where the receives of this QP come from
 //   2 read     reads dynamic row, receive queue, state, answered READs
 //   3 rows     they arrive
@@ -121,14 +121,28 @@ module responder_check (
                    || request.op == responder_pkg::OP_WRITE_ONLY_IMM));
   endfunction
 
-  // ------------------------------------------------------------------------------ stage 0: choose
-  logic ctx_static, ctx_dyn, ctx_start, ctx_busy_q;
+  // ------------------------------------------------------------------------------- context bus
+  // An access does not wait for the requests before it, which the host may hold up: the pipeline stands
+  // still for two cycles. In the first the rows are read for it, in the second they are there, are
+  // written, and those of the requests in stages 1 and 3 are read again. A write waits while a request
+  // of its QP is here, which would write the row back as it was.
+  logic ctx_static, ctx_dyn, ctx_start, ctx_held;
+  logic still_q, access_q, still;          // first and second cycle
+
+  function automatic logic of_ctx(input stage_t stage);
+    return stage.valid && stage.request.qp == roci_pkg::qp_t'(ctx_i.index);
+  endfunction
 
   always_comb begin
     ctx_static = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RQ;
     ctx_dyn = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RQ_DYN;
-    ctx_start = ctx_i.valid && (ctx_static || ctx_dyn) && !ctx_busy_q && ready_o;
+    still = still_q || access_q;
+    ctx_start = ctx_i.valid && (ctx_static || ctx_dyn) && !still && !ctx_o.done && ready_o;
+    ctx_held = ctx_i.write && (of_ctx(p1_q) || of_ctx(p2_q) || of_ctx(p3_q) || of_ctx(p4_q));
+  end
 
+  // ------------------------------------------------------------------------------ stage 0: choose
+  always_comb begin
     p0 = '0;
     p0.request.kind = responder_pkg::REQUEST_FRAME;
     p0.request.colour = packet_i.colour;
@@ -147,15 +161,7 @@ module responder_check (
     p0.request.dma_length = packet_i.headers.dma_length;
     p0.request.imm = packet_i.headers.imm;
 
-    if (ctx_start) begin
-      p0 = '0;
-      p0.valid = 1'b1;
-      p0.request.kind = ctx_static ? responder_pkg::REQUEST_CTX_QP_RQ
-                                   : responder_pkg::REQUEST_CTX_QP_RQ_DYN;
-      p0.request.qp = roci_pkg::qp_t'(ctx_i.index);
-      p0.request.va = ctx_i.wdata;
-      p0.request.rkey = {30'd0, ctx_i.word[0], ctx_i.write};
-    end else if (flush_valid_i) begin
+    if (flush_valid_i) begin
       p0 = '0;
       p0.valid = ready_o;
       p0.request.kind = responder_pkg::REQUEST_FLUSH;
@@ -164,14 +170,16 @@ module responder_check (
     end else begin
       p0.valid = packet_valid_i && ready_o;
     end
-    flush_ready_o = advance1 && !ctx_start && ready_o;
+    flush_ready_o = advance1 && ready_o;
     packet_ready_o = flush_ready_o && !flush_valid_i;
   end
 
   common_ram_sdp #(.WIDTH($bits(responder_pkg::static_row_t)), .DEPTH(QPS)) u_static (
     .clk_i,
-    .we_i(write_static), .waddr_i(p4_q.request.qp), .wdata_i(static_next),
-    .re_i(advance1), .raddr_i(p0.request.qp), .rdata_o(static1_bits)
+    .we_i(write_static), .waddr_i(roci_pkg::qp_t'(ctx_i.index)), .wdata_i(static_next),
+    .re_i(advance1 || still),
+    .raddr_i(still_q ? roci_pkg::qp_t'(ctx_i.index) : access_q ? p1_q.request.qp : p0.request.qp),
+    .rdata_o(static1_bits)
   );
   assign static1 = responder_pkg::static_row_t'(static1_bits);
 
@@ -187,10 +195,10 @@ module responder_check (
              || (p4_q.valid && !done4
                  && (p4_q.request.qp == p2_q.request.qp
                      || (uses_queue2 && uses_queue4_q && queue4_q == queue2)));
-    advance4 = !p4_q.valid || done4;
-    advance3 = !p3_q.valid || advance4;
-    advance2 = !p2_q.valid || (advance3 && !conflict2);
-    advance1 = !p1_q.valid || advance2;
+    advance4 = !still && (!p4_q.valid || done4);
+    advance3 = !still && (!p3_q.valid || advance4);
+    advance2 = !still && (!p2_q.valid || (advance3 && !conflict2));
+    advance1 = !still && (!p1_q.valid || advance2);
   end
 
   logic read2;
@@ -200,8 +208,11 @@ module responder_check (
 
   common_ram_sdp #(.WIDTH($bits(responder_pkg::dyn_row_t)), .DEPTH(QPS)) u_rows (
     .clk_i,
-    .we_i(write_row), .waddr_i(p4_q.request.qp), .wdata_i(row_next),
-    .re_i(read2), .raddr_i(p2_q.request.qp), .rdata_o(row3_bits)
+    .we_i(write_row), .waddr_i(access_q ? roci_pkg::qp_t'(ctx_i.index) : p4_q.request.qp),
+    .wdata_i(row_next),
+    .re_i(read2 || still),
+    .raddr_i(still_q ? roci_pkg::qp_t'(ctx_i.index) : access_q ? p3_q.request.qp : p2_q.request.qp),
+    .rdata_o(row3_bits)
   );
   assign row3 = responder_pkg::dyn_row_t'(row3_bits);
 
@@ -249,11 +260,10 @@ module responder_check (
 
   // ---------------------------------------------------------------------------- stage 4: judge
   logic wait4, verdict_valid, take, established, lost, rnr, gap, duplicate;
-  logic is_ctx4, is_request4, out_free;
+  logic out_free;
   responder_pkg::action_t verdict;
   responder_pkg::dyn_row_t row_judged;
-  logic ctx_write4, ctx_word4;
-  logic [63:0] ctx_wdata4, ctx_rdata4;
+  logic [63:0] ctx_rdata;
   roci_hwif_pkg::ctx_qp_rq_t ctx_static_now, ctx_static_new;
   roci_hwif_pkg::ctx_qp_rq_dyn_t ctx_dyn_now, ctx_dyn_new;
 
@@ -267,71 +277,65 @@ module responder_check (
   );
 
   always_comb begin
-    is_ctx4 = p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ
-              || p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ_DYN;
-    is_request4 = p4_q.valid && !is_ctx4;
     out_free = !action_valid_o || action_ready_i;
-    done4 = p4_q.valid && (is_ctx4 || (!wait4 && (!verdict_valid || out_free)));
+    done4 = p4_q.valid && !still && !wait4 && (!verdict_valid || out_free);
 
-    take_valid_o = done4 && is_request4 && take;
+    take_valid_o = done4 && take;
     take_o = '{rq: queue4_q, index: look4_q.index + 16'd1};
     flush_done_o = done4 && p4_q.request.kind == responder_pkg::REQUEST_FLUSH;
     flush_more_o = verdict_valid && (verdict.take || verdict.use_current);
     flush_frame_valid_o = flush_done_o && verdict_valid;
     flush_frame_o = p4_q.request.colour;
-    count_wait_o = is_request4 && wait4;
-    count_lost_o = done4 && is_request4 && lost;
-    count_rnr_o = done4 && is_request4 && rnr;
-    count_gap_o = done4 && is_request4 && gap;
-    count_duplicate_o = done4 && is_request4 && duplicate;
+    count_wait_o = p4_q.valid && wait4;
+    count_lost_o = done4 && lost;
+    count_rnr_o = done4 && rnr;
+    count_gap_o = done4 && gap;
+    count_duplicate_o = done4 && duplicate;
   end
 
   // context bus: one word of a row, as hwif lays it out
   always_comb begin
-    ctx_write4 = p4_q.request.rkey[0];
-    ctx_word4 = p4_q.request.rkey[1];
-    ctx_wdata4 = p4_q.request.va;
 
     ctx_static_now = '0;
-    ctx_static_now.cq = 16'(static4_q.cq);
-    ctx_static_now.pd = 16'(static4_q.pd);
-    ctx_static_now.qpn = static4_q.qpn;
-    ctx_static_now.qp_type = roci_hwif_pkg::qp_type_e'(static4_q.qp_type);
-    ctx_static_now.mtu = roci_hwif_pkg::mtu_e'(static4_q.mtu);
-    ctx_static_now.srqn = static4_q.srqn;
-    ctx_static_now.has_srq = static4_q.has_srq;
-    ctx_static_now.rights.remote_write = static4_q.remote_write;
-    ctx_static_now.rights.remote_read = static4_q.remote_read;
-    ctx_static_now.rights.remote_atomic = static4_q.remote_atomic;
-    ctx_static_now.min_rnr_timer = static4_q.min_rnr_timer;
-    ctx_static_now.replay_log2 = static4_q.replay_log2;
-    ctx_static_now.replay_base = 16'(static4_q.replay_base);
+    ctx_static_now.cq = 16'(static1.cq);
+    ctx_static_now.pd = 16'(static1.pd);
+    ctx_static_now.qpn = static1.qpn;
+    ctx_static_now.qp_type = roci_hwif_pkg::qp_type_e'(static1.qp_type);
+    ctx_static_now.mtu = roci_hwif_pkg::mtu_e'(static1.mtu);
+    ctx_static_now.srqn = static1.srqn;
+    ctx_static_now.has_srq = static1.has_srq;
+    ctx_static_now.rights.remote_write = static1.remote_write;
+    ctx_static_now.rights.remote_read = static1.remote_read;
+    ctx_static_now.rights.remote_atomic = static1.remote_atomic;
+    ctx_static_now.min_rnr_timer = static1.min_rnr_timer;
+    ctx_static_now.replay_log2 = static1.replay_log2;
+    ctx_static_now.replay_base = 16'(static1.replay_base);
 
     ctx_dyn_now = '0;
-    ctx_dyn_now.next_psn = row4_q.next_psn;
-    ctx_dyn_now.msn = row4_q.msn;
-    ctx_dyn_now.message = row4_q.message;
-    ctx_dyn_now.nak_sent = row4_q.nak_sent;
-    ctx_dyn_now.closed = row4_q.closed;
-    ctx_dyn_now.established = row4_q.established;
-    ctx_dyn_now.unacknowledged = row4_q.unacknowledged;
-    ctx_dyn_now.acked_psn = row4_q.acked_psn;
-    ctx_dyn_now.reads = row4_q.reads;
+    ctx_dyn_now.next_psn = row3.next_psn;
+    ctx_dyn_now.msn = row3.msn;
+    ctx_dyn_now.message = row3.message;
+    ctx_dyn_now.nak_sent = row3.nak_sent;
+    ctx_dyn_now.closed = row3.closed;
+    ctx_dyn_now.established = row3.established;
+    ctx_dyn_now.unacknowledged = row3.unacknowledged;
+    ctx_dyn_now.acked_psn = row3.acked_psn;
+    ctx_dyn_now.reads = row3.reads;
 
-    if (p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ) begin
-      ctx_rdata4 = ctx_word4 ? ctx_static_now[127:64] : ctx_static_now[63:0];
+    if (ctx_static) begin
+      ctx_rdata = ctx_i.word[0] ? ctx_static_now[127:64] : ctx_static_now[63:0];
     end else begin
-      ctx_rdata4 = ctx_word4 ? ctx_dyn_now[127:64] : ctx_dyn_now[63:0];
+      ctx_rdata = ctx_i.word[0] ? ctx_dyn_now[127:64] : ctx_dyn_now[63:0];
     end
 
     ctx_static_new = ctx_static_now;
     ctx_dyn_new = ctx_dyn_now;
-    if (ctx_word4) begin
-      ctx_static_new[127:64] = ctx_wdata4;
-      ctx_dyn_new[127:64] = ctx_wdata4;
+    if (ctx_i.word[0]) begin
+      ctx_static_new[127:64] = ctx_i.wdata;
+      ctx_dyn_new[127:64] = ctx_i.wdata;
     end else begin
-      ctx_static_new[63:0] = ctx_wdata4;
-      ctx_dyn_new[63:0] = ctx_wdata4;
+      ctx_static_new[63:0] = ctx_i.wdata;
+      ctx_dyn_new[63:0] = ctx_i.wdata;
     end
 
     static_next.cq = roci_pkg::cq_t'(ctx_static_new.cq);
@@ -349,8 +353,8 @@ module responder_check (
     static_next.replay_base = roci_pkg::replay_slot_t'(ctx_static_new.replay_base);
 
     row_next = row_judged;
-    if (is_ctx4) begin
-      row_next = row4_q;
+    if (access_q) begin
+      row_next = row3;
       row_next.next_psn = ctx_dyn_new.next_psn;
       row_next.msn = ctx_dyn_new.msn;
       row_next.message = responder_pkg::message_e'(ctx_dyn_new.message);
@@ -361,9 +365,8 @@ module responder_check (
       row_next.acked_psn = ctx_dyn_new.acked_psn;
       row_next.reads = ctx_dyn_new.reads;
     end
-    write_static = done4 && p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ && ctx_write4;
-    write_row = done4 && (is_request4
-                || (p4_q.request.kind == responder_pkg::REQUEST_CTX_QP_RQ_DYN && ctx_write4));
+    write_static = access_q && ctx_static && ctx_i.write;
+    write_row = done4 || (access_q && ctx_dyn && ctx_i.write);
   end
 
   // ---------------------------------------------------------------------------------- registers
@@ -404,11 +407,11 @@ module responder_check (
     end
 
     if (out_free) begin
-      action_valid_o <= done4 && is_request4 && verdict_valid;
+      action_valid_o <= done4 && verdict_valid;
       action_o <= verdict;
     end
 
-    if (done4 && is_request4 && established) begin
+    if (done4 && established) begin
       event_valid_o <= 1'b1;
       event_o <= '0;
       event_o.fn <= p4_q.request.fn;
@@ -418,10 +421,10 @@ module responder_check (
       event_valid_o <= 1'b0;
     end
 
-    // the answer of an access and one cycle more, in which the master takes the request away
-    ctx_busy_q <= (ctx_busy_q && !ctx_o.done) || (ctx_start && advance1);
-    ctx_o.done <= done4 && is_ctx4;
-    ctx_o.rdata <= done4 && is_ctx4 ? ctx_rdata4 : '0;
+    still_q <= ctx_start;
+    access_q <= still_q && !ctx_held;
+    ctx_o.done <= access_q;
+    ctx_o.rdata <= access_q ? ctx_rdata : '0;
 
     if (rst_i) begin
       p1_q.valid <= 1'b0;
@@ -430,7 +433,8 @@ module responder_check (
       p4_q.valid <= 1'b0;
       action_valid_o <= 1'b0;
       event_valid_o <= 1'b0;
-      ctx_busy_q <= 1'b0;
+      still_q <= 1'b0;
+      access_q <= 1'b0;
       ctx_o <= '0;
     end
   end
@@ -446,6 +450,7 @@ module responder_check (
       // rows of two requests in flight never meet
       if (p3_q.valid && p4_q.valid) assert (p3_q.request.qp != p4_q.request.qp);
       if (take_valid_o) assert (look4_q.ready);
+      if (access_q) assert (ctx_i.valid);
     end
   end
 

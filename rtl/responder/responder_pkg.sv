@@ -41,11 +41,9 @@ package responder_pkg;
   localparam int unsigned FLAG_SOLICITED = 2;
 
   // ----------------------------------------------------------------------- requests and rows
-  typedef enum logic [1:0] {
-    REQUEST_FRAME = 2'd0,
-    REQUEST_FLUSH = 2'd1,            // QP in ERR: complete its next receive WQE
-    REQUEST_CTX_QP_RQ = 2'd2,        // context bus, passes through the pipeline like a frame
-    REQUEST_CTX_QP_RQ_DYN = 2'd3
+  typedef enum logic {
+    REQUEST_FRAME = 1'b0,
+    REQUEST_FLUSH = 1'b1             // QP in ERR: complete its next receive WQE
   } request_kind_e;
 
   // What the checks need of a frame.

@@ -309,6 +309,62 @@ TEST_CASE("waits for a receive on its way, goes on when it lands, or when the QP
   CHECK(b.queues[3].taken == 1);
 }
 
+TEST_CASE("rows are read and written while the host holds the requests up") {
+  Bench b(Random{}());
+  for (unsigned qp = 0; qp < 8; ++qp) b.add(config(qp), 100 * qp);
+  const auto row = [&](unsigned qp, std::uint64_t value) {       // a QP that no frame is of
+    for (unsigned word = 0; word < 2; ++word) {
+      b.ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, qp, word, (value + word) & psn_mask);
+      b.ctx(true, hw::CTX_COLUMN_QP_RQ, qp, word, (value + 2 + word) & 0x3f);
+    }
+    for (unsigned word = 0; word < 2; ++word) {
+      REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, word) & psn_mask) ==
+              ((value + word) & psn_mask));
+      REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ, qp, word) & 0x3f) == ((value + 2 + word) & 0x3f));
+    }
+  };
+  std::uint32_t sent = 0;
+  const auto frames = [&](unsigned count) {
+    for (unsigned n = 0; n < count; ++n, ++sent) {
+      rp::rx_packet_t p{};
+      p.qp = static_cast<decltype(p.qp)>(sent % 8);
+      p.fn = 1;
+      p.state = rp::QPS_RTS;
+      p.headers.opcode = WRITE_ONLY;
+      p.headers.psn = 100 * (sent % 8) + sent / 8;
+      b.packets.push(p);
+    }
+  };
+  // all stages are full, and nothing moves
+  b.actions.stall(Stall(1.0));
+  frames(16);
+  b.dut.tick(50);
+  const std::size_t held = b.packets.pending();
+  REQUIRE(held > 0);
+  const std::uint64_t start = b.dut.cycle();
+  row(20, 0x1234);
+  CHECK(b.dut.cycle() - start <= 8 * 8);
+  for (unsigned qp = 0; qp < 8; ++qp) {                          // also of those that stand here
+    REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 0) & psn_mask) / 100 == qp);
+  }
+  CHECK(b.packets.pending() == held);
+  b.actions.stall(Stall(0.0));
+  b.settle();
+  // beside traffic: the models tell if a request saw another one's row
+  for (int round = 0; round < 60; ++round) {
+    b.actions.stall(Stall(b.random.chance(0.5) ? 0.0 : 0.7));
+    frames(static_cast<unsigned>(b.random.between(1, 12)));
+    b.dut.tick(b.random.below(12));
+    row(static_cast<unsigned>(b.random.between(16, 31)), b.random.bits(20));
+  }
+  b.actions.stall(Stall(0.0));
+  b.settle();
+  for (unsigned qp = 0; qp < 8; ++qp) {
+    REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 0) & psn_mask) ==
+            100 * qp + (sent + 7 - qp) / 8);
+  }
+}
+
 TEST_CASE("flush: takes what lands, says when there is no more, carries the colour") {
   Bench b(3);
   b.add(config(3), 10);
