@@ -6,11 +6,13 @@
 // A MAC cannot pause inside a frame, so a frame starts when all of it is buffered. It may start
 // earlier, with START_BEATS (performance.md: the first beat shall leave early), only if
 // - it found nothing in front of it; behind other frames there is nothing to gain;
-// - the MAC takes at most PACE beats in 64 cycles of a frame, so that memory is faster;
+// - the MAC takes at most PACE beats in 64 cycles of a frame, so that memory is faster (SLOW_MAC:
+//   what is believed until the first frame of more than 64 such cycles tells);
 // - the last frames that could have started early came without a gap: a frame with more than
 //   GAP_CYCLES of them makes the next CAUTIOUS_FRAMES long ones wait, each of which has to come
-//   without. After reset that many are TRIAL_FRAMES. Only frames of more than LONG_BEATS, which
-//   need several bursts of memory, say something about it.
+//   without. After reset that many are TRIAL_FRAMES: none in wide, where one frame sent twice is the
+//   price of being wrong. Only frames of more than LONG_BEATS, which need several bursts of memory,
+//   say something about it.
 // So host memory that jitters or is shared costs the early start, not frames. If the buffer runs
 // empty in mid-frame all the same (memory has changed its manners), the frame is aborted as bad
 // (`tuser` on a last beat), the rest of the packet is thrown away and `underrun_o` tells whose it was:
@@ -28,7 +30,8 @@ module ethernet_tx #(
   parameter int unsigned GAP_CYCLES = roci_config_pkg::IS_WIDE ? 2 : 16,  // START_BEATS bridge them
   parameter int unsigned LONG_BEATS = roci_config_pkg::IS_WIDE ? 12 : 44,  // > a burst and headers
   parameter int unsigned PACE = roci_config_pkg::IS_WIDE ? 56 : 32,
-  parameter int unsigned TRIAL_FRAMES = 16,
+  parameter bit SLOW_MAC = roci_config_pkg::IS_WIDE,
+  parameter int unsigned TRIAL_FRAMES = roci_config_pkg::IS_WIDE ? 0 : 16,
   parameter int unsigned CAUTIOUS_FRAMES = 64       // at least TRIAL_FRAMES
 ) (
   input  wire                                clk_i,
@@ -151,7 +154,7 @@ module ethernet_tx #(
     if (rst_i) begin
       sent_q <= '0;
       offered_q <= '0;
-      mac_slow_q <= 1'b0;
+      mac_slow_q <= SLOW_MAC;
     end
   end
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // ethernet_tx: frames equal header + packet, with and without VLAN tag, for all lengths; no gap inside
-// a frame that the MAC could see. A frame leaves early only behind TRIAL_FRAMES that came smoothly, to
-// a MAC slower than memory, and nothing before it; memory with gaps from the start costs no frame. When
-// memory changes its manners one frame ends bad, is reported once, loses exactly the rest of its packet,
-// and the next CAUTIOUS_FRAMES leave whole; bus errors end bad; both are told to the counter.
+// a frame that the MAC could see. A frame leaves early only behind TRIAL_FRAMES that came smoothly
+// (wide: from the first one on), to a MAC slower than memory, and nothing before it. Memory with gaps
+// from the start costs no frame, in wide at most one. When memory changes its manners one frame ends
+// bad, is reported once, loses exactly the rest of its packet, and the next CAUTIOUS_FRAMES leave whole;
+// bus errors end bad; both are told to the counter.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr unsigned kBeat = ROCI_CONFIG_WIDE ? 64 : 8;
 constexpr double kSlow = ROCI_CONFIG_WIDE ? 0.4 : 0.8;   // share of cycles in which a MAC says no
-constexpr unsigned kTrial = 16, kCautious = 64;
+constexpr unsigned kTrial = ROCI_CONFIG_WIDE ? 0 : 16, kCautious = 64;
 constexpr unsigned kEarly = ROCI_CONFIG_WIDE ? 24 : 120;  // cycles to the first beat, at most
 
 struct Packet {
@@ -215,7 +216,7 @@ TEST_CASE("frames of every length, whole in one piece") {
   }
 }
 
-TEST_CASE("memory with gaps from the start costs no frame") {
+TEST_CASE("memory with gaps from the start costs the frame that was begun on trust, if any") {
   Random random;
   for (const double stop : {0.0, kSlow}) {
     Bench bench(random);
@@ -231,13 +232,15 @@ TEST_CASE("memory with gaps from the start costs no frame") {
       }
     }
     bench.run(packets.size());
+    unsigned bad = 0;
     for (std::size_t n = 0; n < packets.size(); ++n) {
-      REQUIRE(bench.frames[n].bytes == frame_of(packets[n]));
-      REQUIRE_FALSE(bench.frames[n].bad);
+      bad += bench.frames[n].bad;
+      if (!bench.frames[n].bad) REQUIRE(bench.frames[n].bytes == frame_of(packets[n]));
       REQUIRE(bench.frames[n].offered == bench.frames[n].beats);   // the MAC never saw a gap
     }
-    REQUIRE(bench.underruns.empty());
-    REQUIRE(bench.aborted == 0);
+    REQUIRE(bad <= (kTrial == 0 ? 1 : 0));
+    REQUIRE(bench.underruns.size() == bad);
+    REQUIRE(bench.aborted == bad);
   }
 }
 
@@ -295,9 +298,13 @@ TEST_CASE("an early start is earned, used, lost by one late frame and earned aga
 TEST_CASE("a MAC as fast as memory gets whole frames only") {
   Random random;
   Bench bench(random);
+  // wide believes in a slow MAC until it has seen 64 beats from the 16th of a frame on
+  const unsigned learning = ROCI_CONFIG_WIDE ? 2 : 0;
+  for (unsigned n = 0; n < learning; ++n) REQUIRE(bench.single(random_packet(random, 4096)) < kEarly);
   for (unsigned n = 0; n < kTrial + 10; ++n) {
     REQUIRE(bench.single(random_packet(random, 4096)) >= 4096 / kBeat);
   }
+  for (const auto& frame : bench.frames) REQUIRE_FALSE(frame.bad);
 }
 
 TEST_CASE("a frame with a bus error is told to the counter, but is no underrun") {
