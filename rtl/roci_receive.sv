@@ -173,14 +173,10 @@ module roci_receive (
     .out_valid_o(payload_valid), .out_ready_i(payload_ready), .out_o(payload_bits), .usage_o()
   );
 
-  always_ff @(posedge clk_i) begin
-    packet_count_o <= '0;
-    if (headers_valid && headers_ready && !rst_i) begin
-      packet_count_o <= '{multicast: headers.dgid[127:120] == 8'hff,
-                          ecn_marked: headers.ecn_marked,
-                          payload_bytes: headers.payload_length};
-    end
-  end
+  packet_rx_count u_packet_count (
+    .clk_i, .rst_i, .valid_i(headers_valid && headers_ready), .headers_i(headers),
+    .count_o(packet_count_o)
+  );
 
   // ------------------------------------------------------------------- dispatch, commit, scatter
   logic dispatch_order_valid, dispatch_order_ready, order_valid, order_ready;

@@ -162,22 +162,10 @@ module roci_transmit (
     .tdata_o, .tkeep_o, .tlast_o, .tuser_o, .tvalid_o, .tready_i,
     .underrun_valid_o, .underrun_ready_i, .underrun_o, .left_valid_o, .left_o, .aborted_o
   );
-  // wire.md 1.4: ACKNOWLEDGE of RC is 0x11; its syndromes 2.6, 2.14
-  always_ff @(posedge clk_i) begin
-    packet_count_o <= '0;
-    if (desc_valid && desc_ready && enable_i && !rst_i) begin
-      packet_count_o.payload_bytes <= desc.payload_length;
-      if (desc.source == roci_pkg::TX_RESPONSE && desc.opcode == 8'h11) begin
-        packet_count_o.ack <= desc.syndrome[6:5] == 2'b00;
-        packet_count_o.nak_rnr <= desc.syndrome[6:5] == 2'b01;
-        packet_count_o.nak_sequence <= desc.syndrome[6:0] == 7'h60;
-        packet_count_o.nak_invalid_request <= desc.syndrome[6:0] == 7'h61;
-        packet_count_o.nak_remote_access <= desc.syndrome[6:0] == 7'h62;
-        packet_count_o.nak_remote_operational <= desc.syndrome[6:0] == 7'h63;
-      end
-    end
-  end
-
+  packet_tx_count u_count (
+    .clk_i, .rst_i, .valid_i(desc_valid && desc_ready && enable_i), .desc_i(desc),
+    .count_o(packet_count_o)
+  );
   ethernet_loopback u_loopback (
     .clk_i, .rst_i,
     .beat_valid_i(own_valid), .beat_ready_o(own_ready), .beat_i(own_beat), .side_i(routed_side),

@@ -21,7 +21,7 @@ package roci_count_pkg;
     logic [13:0] bytes;
   } tx_frame_count_t;
 
-  // Packets whose headers were built (roci_transmit): they leave whatever happens.
+  // Packets whose headers were built (packet_tx_count): they leave whatever happens.
   typedef struct packed {
     roci_pkg::packet_len_t payload_bytes;
     logic ack;
@@ -38,7 +38,7 @@ package roci_count_pkg;
     logic [13:0] bytes;              // without FCS
   } rx_frame_count_t;
 
-  // Packets that passed all checks before QP lookup (roci_receive).
+  // Packets that passed all checks before QP lookup (packet_rx_count).
   typedef struct packed {
     logic multicast;
     logic ecn_marked;

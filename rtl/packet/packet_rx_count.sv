@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause-Patent
+//
+// packet_rx_count: payload bytes, multicast and congestion marks of the packets that passed all checks
+// before the QP lookup.
+//
+// Does not: hold the stream up; count frames (ethernet_rx_count) or drops. Neighbours: the stream of
+// packet_header_parse → here → host_counters.
+`default_nettype none
+
+module packet_rx_count (
+  input  wire                              clk_i,
+  input  wire                              rst_i,
+  input  wire                              valid_i,   // the headers of a packet are taken
+  input  wire roci_pkg::rx_headers_t       headers_i,
+  output roci_count_pkg::rx_packet_count_t count_o    // pulses, a cycle later
+);
+
+  always_ff @(posedge clk_i) begin
+    count_o <= '0;
+    if (valid_i && !rst_i) begin
+      // RFC 4291: multicast addresses begin with ff
+      count_o <= '{multicast: headers_i.dgid[127:120] == 8'hff,
+                   ecn_marked: headers_i.ecn_marked,
+                   payload_bytes: headers_i.payload_length};
+    end
+  end
+
+endmodule
+
+`default_nettype wire
