@@ -271,11 +271,20 @@ void run_command(const NextCommand& next) {
 }
 
 void run_held() {
-  // Each one once; those that still find no room are held again.
-  uint32_t held = state.held;
+  // Each one once, in turn from the one after the last that went through, so that nobody is held for
+  // good by the outputs of others; those that still find no room are held again.
+  uint32_t fns = state.held & (~uint32_t{0} << state.held_turn);
+  uint32_t rest = state.held ^ fns;
   state.held = 0;
-  for (unsigned fn = 0; held != 0; ++fn, held >>= 1) {
-    if ((held & 1) != 0) run_slot(fn, bus::slot(fn).free[0] != 0);
+  while ((fns | rest) != 0) {
+    if (fns == 0) {
+      fns = rest;
+      rest = 0;
+    }
+    const auto fn = lowest(fns);
+    fns &= fns - 1;
+    run_slot(fn, bus::slot(fn).free[0] != 0);
+    if ((state.held >> fn & 1) == 0) state.held_turn = static_cast<uint8_t>((fn + 1) % FNS);
   }
 }
 

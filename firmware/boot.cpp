@@ -143,11 +143,11 @@ uint32_t rest() {
 }
 
 bool step(uint32_t status) {
+  if (state.held != 0) run_held();  // before what has just come
   if ((status & STATUS_COMMAND) != 0) {
     const NextCommand next = bus::next_command();
     if (next.valid) run_command(next);
   }
-  if (state.held != 0) run_held();
   if (state.output.active) step_output();
   if (state.waiting != state.waiting_reset) step_waiters();
   if ((status & RARE) != 0) {

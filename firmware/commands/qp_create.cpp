@@ -246,6 +246,7 @@ QpRegions free_qp(unsigned index) {
     --state.srqs[rq.get<R::srqn>() % SRQS].refs;
   } else {
     state.slots.give(slots_of(receive));
+    ctx_write(CtxColumn::RQ, index, 1, 0);           // a queue pair with an SRQ will not write it
   }
   return regions_of(tx, rq);
 }

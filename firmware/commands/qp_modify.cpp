@@ -161,6 +161,7 @@ struct Change {
   unsigned index;
   uint32_t mask;
   const A& a;
+  bool rings_receive = false;  // of a queue pair that goes to INIT: it has a receive queue of its own
 };
 
 // RESET → INIT: everything begins.
@@ -188,7 +189,6 @@ void write_init(Change& c) {
   R rq = old_rq;
   set_rights(rq, rights_of(c.a));
   const bool has_srq = rq.get<R::has_srq>();
-  const auto bell = doorbell_row(c.qp.number, c.qp.page_pkey & 15u, c.qp.fn, true, !has_srq);
 
   Image image;
   image.row(CtxColumn::QP_SQ, index, B{}, 1, 1);
@@ -207,8 +207,8 @@ void write_init(Change& c) {
     receive.set<hwif::CtxRq::valid>(true);
     image.row(CtxColumn::RQ, index, receive, 1, 1);
   }
-  image.row(CtxColumn::QP_DB, index, bell);
   image.send();
+  c.rings_receive = !has_srq;
 }
 
 // The whole row, word 0 last: until then no frame is judged by it (packet_rx_dispatch).
@@ -514,6 +514,12 @@ Outcome modify_qp(Call& call) {
   }
   if (!set_state(index, 1u << static_cast<unsigned>(from), to)) {
     return call.invalid(AdminField::STATE);
+  }
+  if (from == QpState::RESET) {
+    // Behind the state: what rings in RESET is not looked at again (queue_rq_fetch).
+    const auto bell =
+        doorbell_row(qp->number, qp->page_pkey & 15u, qp->fn, true, change.rings_receive);
+    ctx_write(CtxColumn::QP_DB, index, 0, row_word(bell, 0));
   }
   return call.done();
 }

@@ -192,6 +192,8 @@ module cpu_admin_queue (
   job_e job_q;
   logic job_valid, job_take, reset_done;
   cpu_pkg::completion_job_t job, job_info_q;
+  logic [3:0] written_q;                       // completions whose token has not come
+  logic written, told;
   cpu_pkg::admin_place_t place_q;
 
   common_fifo #(.WIDTH($bits(cpu_pkg::completion_job_t)), .DEPTH(4), .STYLE("distributed")) u_jobs (
@@ -204,20 +206,23 @@ module cpu_admin_queue (
                       && command_i.order == cpu_pkg::ADMIN_RESET_DONE;
   assign place_valid_o = job_q == JOB_PLACE;
   assign place_fn_o = job_info_q.fn;
-  assign write_valid_o = job_q == JOB_WRITE;
+  assign write_valid_o = job_q == JOB_WRITE && written_q != '1;
   assign write_o = '{fn: job_info_q.fn, addr: place_q.addr, ram: job_info_q.ram,
                      bytes: cpu_pkg::COPY_BITS'(roci_hwif_pkg::ADMIN_COMPLETION_BYTES)};
   assign write_tag_o = '{is_completion: 1'b1, raise: place_q.raise,
                          irq_vector: place_q.irq_vector, fn: job_info_q.fn};
   assign write_phase_o = place_q.phase;
+  assign written = write_valid_o && write_ready_i;
 
   always_ff @(posedge clk_i) begin
     if (job_q == JOB_IDLE) job_info_q <= job;
     if (place_done_i) place_q <= place_i;
     if (rst_i) begin
       job_q <= JOB_IDLE;
+      written_q <= '0;
       count_o <= '0;
     end else begin
+      if (written != told) written_q <= written ? written_q + 1'b1 : written_q - 1'b1;
       unique case (job_q)
         JOB_IDLE: if (job_valid) job_q <= JOB_PLACE;
         JOB_PLACE: if (place_ready_i) job_q <= JOB_PLACE_WAIT;
@@ -227,7 +232,7 @@ module cpu_admin_queue (
             else job_q <= job_info_q.releases ? JOB_RELEASE : JOB_IDLE;
           end
         end
-        JOB_WRITE: if (write_ready_i) job_q <= JOB_BUSY;
+        JOB_WRITE: if (written) job_q <= JOB_BUSY;
         JOB_BUSY: begin
           // Its RAM words are read: the firmware may use them again when the next command comes.
           if (!write_busy_i) job_q <= job_info_q.releases ? JOB_RELEASE : JOB_IDLE;
@@ -270,6 +275,7 @@ module cpu_admin_queue (
 
   assign tag = cpu_pkg::write_tag_t'(token_i.body[$bits(cpu_pkg::write_tag_t)-1:0]);
   assign token_ready_o = !irq_valid_q && !fail_valid_q;
+  assign told = token_valid_i && token_ready_o && tag.is_completion;
   assign copy_done_o = token_valid_i && token_ready_o && !tag.is_completion;
   assign copy_error_o = token_i.error;
   assign irq_valid_o = irq_valid_q;
@@ -286,7 +292,7 @@ module cpu_admin_queue (
     end else begin
       if (irq_ready_i) irq_valid_q <= 1'b0;
       if (order_fail_take) fail_valid_q <= 1'b0;
-      if (token_valid_i && token_ready_o && tag.is_completion) begin
+      if (told) begin
         irq_valid_q <= tag.raise && !token_i.error;
         fail_valid_q <= token_i.error;
       end
@@ -299,10 +305,12 @@ module cpu_admin_queue (
   cpu_pkg::admin_order_t order_q;
   logic command_waits;
 
-  // The end of a reset must not overtake a command of before it, which is dropped only until then.
+  // The end of a reset must not overtake a command of before it, which is dropped only until then, nor
+  // a completion of before it, whose bus error would be the next client's.
   assign command_waits = command_i.order == cpu_pkg::ADMIN_RESET_DONE
                          && ((fetch_q != FETCH_IDLE && fn_q == command_i.fn)
-                             || (fetch_valid_i && fetch_i.fn == command_i.fn));
+                             || (fetch_valid_i && fetch_i.fn == command_i.fn)
+                             || written_q != '0);
   assign order_free = !order_valid_q || order_ready_i;
   assign order_fail_take = order_free && fail_valid_q;
   assign order_fetch_take = order_free && !fail_valid_q && fetch_q == FETCH_FAILED;

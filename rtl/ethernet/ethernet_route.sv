@@ -38,12 +38,13 @@ module ethernet_route (
   output roci_count_pkg::tx_frame_count_t count_o     // pulses, with done_valid_o
 );
 
-  logic own;
+  // Decided when a packet is shown first, since port_i.mac may change meanwhile.
+  logic own, own_q, shown_q;
   logic off_q;                                  // of the packet in front
   logic [13:0] bytes_q, bytes;                  // of the packet so far
   roci_pkg::tx_done_t done;
 
-  assign own = side_i.ethernet.dmac == port_i.mac;
+  assign own = shown_q ? own_q : side_i.ethernet.dmac == port_i.mac;
   assign wire_valid_o = beat_valid_i && !own && !off_q;
   assign loopback_valid_o = beat_valid_i && own && !off_q;
   assign beat_ready_o = off_q || (own ? loopback_ready_i : wire_ready_i);
@@ -60,12 +61,15 @@ module ethernet_route (
   always_ff @(posedge clk_i) begin
     done_o <= done;
     done_wire_o <= wire_valid_o;
+    own_q <= own;
     if (rst_i) begin
       done_valid_o <= 1'b0;
+      shown_q <= 1'b0;
       off_q <= 1'b1;
       bytes_q <= '0;
       count_o <= '0;
     end else begin
+      shown_q <= (shown_q || beat_valid_i) && !(beat_valid_i && beat_ready_o && beat_i.last);
       // between two packets only, and before the next one is shown
       if (beat_valid_i ? beat_ready_o && beat_i.last : bytes_q == '0) off_q <= !enable_i;
       if (beat_valid_i && beat_ready_o) bytes_q <= beat_i.last ? '0 : bytes;

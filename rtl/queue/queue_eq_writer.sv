@@ -157,7 +157,8 @@ module queue_eq_writer #(
   assign async_in = '{valid: fn_in.valid, eq: eq_t'(fn_in.async_eq)};
 
   assign room = usage + USAGE_BITS'(valid1_q) + USAGE_BITS'(valid2_q) < USAGE_BITS'(DEPTH);
-  assign event_ready = ready_o && room && row_q != ROW_RUN && !(row_fn && row_q == ROW_IDLE);
+  // u_async shows the row of an access as long as it stands, the cycle of its answer included.
+  assign event_ready = ready_o && room && row_q != ROW_RUN && !row_fn;
 
   always_comb begin
     op0 = OP_EVENT;

@@ -12,7 +12,7 @@
 // while stage 3 holds the same QP or queue, and the RAMs forward a row that is written while it is
 // read. Requests of different QPs follow each other by one cycle.
 // The pipeline stands still while the receive WQE for the request in stage 4 is on its way to its
-// slot (posted, not landed); under `pressure_i` the request is dropped as lost instead.
+// slot (posted, not landed); under `pressure_i`, or after 8,192 cycles, it is dropped as lost instead.
 //
 // Context bus accesses to QP_RQ and QP_RQ_DYN and flushes of receive WQEs pass through the same
 // stages, so that each table has one reader and one writer.
@@ -259,6 +259,10 @@ module responder_check (
   end
 
   // ---------------------------------------------------------------------------- stage 4: judge
+  // A slot that never lands must not hold the frames of all others: after 8,192 cycles it is as under
+  // pressure.
+  localparam int unsigned WAIT_BITS = 14;
+  logic [WAIT_BITS-1:0] wait_q;
   logic wait4, verdict_valid, take, established, lost, rnr, gap, duplicate;
   logic out_free;
   responder_pkg::action_t verdict;
@@ -270,7 +274,7 @@ module responder_check (
   responder_judge u_judge (
     .request_i(p4_q.request), .packets_i(packets4_q), .state_i(state4_q), .static_i(static4_q),
     .row_i(row4_q), .look_i(look4_q), .queue_i(queue4_q), .answered_i(answered4_q),
-    .pressure_i, .event_ready_i(!event_valid_o),
+    .pressure_i(pressure_i || wait_q[WAIT_BITS-1]), .event_ready_i(!event_valid_o),
     .wait_o(wait4), .action_valid_o(verdict_valid), .action_o(verdict), .row_o(row_judged),
     .take_o(take), .established_o(established), .lost_o(lost), .rnr_o(rnr),
     .gap_o(gap), .duplicate_o(duplicate)
@@ -405,6 +409,9 @@ module responder_check (
       if (landed4) look4_q.ready <= 1'b1;
       if (state_i.valid && state_i.qp == p4_q.request.qp) state4_q <= state_i.state;
     end
+
+    if (!is_request4 || !wait4 || done4) wait_q <= '0;
+    else if (!wait_q[WAIT_BITS-1]) wait_q <= wait_q + 1'b1;
 
     if (out_free) begin
       action_valid_o <= done4 && verdict_valid;

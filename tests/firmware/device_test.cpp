@@ -295,6 +295,32 @@ TEST_CASE("outputs of several functions do not meet") {
   }
 }
 
+TEST_CASE("functions that always want an output do not keep another's from it") {
+  for (const unsigned victim : {0u, 1u, 2u}) {
+    Rig rig;
+    rig.hw.copy_steps = 3;
+    INFO("function " << victim);
+    for (unsigned fn = 0; fn < 3; ++fn) {
+      if (fn != victim) rig.hw.post(fn, rig.command<admin::QueryDevice>());
+    }
+    rig.steps(5);
+    rig.hw.post(victim, rig.command<admin::QueryDevice>());
+    unsigned others = 0;
+    Answer answer{};
+    for (unsigned n = 0; !rig.take(victim, answer); ++n) {
+      REQUIRE(n < 400);
+      rig.step();
+      for (unsigned fn = 0; fn < 3; ++fn) {
+        if (fn == victim || !rig.take(fn, answer)) continue;
+        ++others;
+        rig.hw.post(fn, rig.command<admin::QueryDevice>());  // at once the next
+      }
+    }
+    REQUIRE(answer.ok());
+    REQUIRE(others <= 3);  // the one that was under way, and one turn of both
+  }
+}
+
 namespace {
 
 /// A command that names an object of one kind, in its object field or in a parameter.

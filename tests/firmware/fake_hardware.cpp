@@ -265,6 +265,13 @@ void FakeHardware::write(CtxColumn column, unsigned index, unsigned word, std::u
     case CtxColumn::EQ:
       REQUIRE(word < 2);
       break;
+    case CtxColumn::QP_DB: {
+      // queue_rq_fetch looks once at what rings in RESET, and fetches nothing
+      hwif::CtxQpDb bell{};
+      bell.words[0] = data;
+      if (bell.get<hwif::CtxQpDb::takes_receive>()) REQUIRE(qp_state(index) != hwif::QpState::RESET);
+      break;
+    }
     case CtxColumn::QP_RQ:
       if (word == 1) data &= ~((std::uint64_t{0x31} << 32));   // rights that it does not check
       break;

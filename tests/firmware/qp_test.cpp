@@ -462,6 +462,8 @@ TEST_CASE("RESET and DESTROY wait for the fence; numbers are not met again") {
   REQUIRE(rig.take(1, answer));
   REQUIRE(answer.ok());
   REQUIRE(rig.hw.context(CtxColumn::QP_RX, n, 0) == 0);
+  // its slots are somebody else's now
+  REQUIRE_FALSE(row_of<hwif::CtxRq>(rig, CtxColumn::RQ, o.qp).get<hwif::CtxRq::valid>());
   rig.hw.fence_steps = 1;
   rig.make<admin::DestroyCq>(1, o.cq);
   rig.make<admin::DestroyCq>(1, o.cq2);

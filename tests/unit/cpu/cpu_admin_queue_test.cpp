@@ -34,6 +34,7 @@ struct Function {
   bool busy = false;                // fetched, not released
   std::uint64_t next = 0;           // number of its next command
   bool wants_input = false, input_error = false, command_error = false;
+  unsigned written = 0;             // completions whose token has not come
   std::uint64_t input_address = 0;
   std::uint32_t input_length = 0;
   unsigned completed = 0;
@@ -107,6 +108,7 @@ struct Bench {
       item.to_bits(bits.data(), 0);
       const auto tag = cpu::write_tag_t::from_bits(bits.data(), 0);
       if (!tag.is_completion) return;
+      --fns[tag.fn].written;
       if (tag.raise && !item.error) ++irqs_due[{unsigned(tag.fn), unsigned(tag.irq_vector)}];
       if (item.error) ++failures;
     });
@@ -124,6 +126,7 @@ struct Bench {
         REQUIRE(f.resetting);
         REQUIRE_FALSE((world.reading && world.read.fn == item.fn));
         REQUIRE(offered.count(item.fn) == 0);
+        REQUIRE(f.written == 0);
         f.resetting = false;
         f.busy = false;
         ++resets;
@@ -332,6 +335,7 @@ void Bench::World::sample() {
     placed.pop_front();
     placed_fn.pop_front();
     ++b.completions;
+    ++b.fns[write.fn].written;
     write_busy = static_cast<unsigned>(b.random.between(1, 8));
     pkg::token_t token{};
     token.kind = static_cast<decltype(token.kind)>(6);

@@ -114,3 +114,58 @@ TEST_CASE("own MAC inside, the rest outside") {
     REQUIRE(multicast == want_multicast);
   }
 }
+
+TEST_CASE("a MAC that changes inside a packet cuts none") {
+  Random random;
+  Dut<DUT_CLASS> dut(random());
+  auto port = random_payload<pkg::port_t>(random);
+  const std::uint64_t macs[] = {port.mac, port.mac ^ 1};
+  port.pack(dut->port_i);
+  Input input(dut, 17);
+  input.idle(0.2);
+  std::vector<std::vector<pkg::beat_t>> pushed, left;
+  std::vector<pkg::beat_t> open[2];
+  Sink<pkg::beat_t> sinks[] = {
+      {"wire", dut->wire_valid_o, dut->wire_ready_i, dut->wire_o},
+      {"loopback", dut->loopback_valid_o, dut->loopback_ready_i, dut->loopback_o}};
+  unsigned count[2] = {};
+  for (unsigned k = 0; k < 2; ++k) {
+    sinks[k].collect();
+    sinks[k].stall(Stall::any(random));
+    sinks[k].on_transfer([&, k](const pkg::beat_t& beat) {
+      open[k].push_back(beat);
+      if (!beat.last) return;
+      left.push_back(std::move(open[k]));
+      open[k].clear();
+      ++count[k];
+    });
+  }
+  dut->enable_i = 1;
+  dut.reset();
+  dut.tick();
+  for (int n = 0; n < 300; ++n) {
+    auto side = random_payload<pkg::packet_side_t>(random);
+    side.ethernet.dmac = macs[random.between(0, 1)];
+    pushed.emplace_back();
+    const auto beats = random.between(1, 6);
+    for (std::uint64_t k = 1; k <= beats; ++k) {
+      auto beat = random_payload<pkg::beat_t>(random);
+      beat.last = k == beats;
+      beat.bytes = beat.last ? static_cast<decltype(beat.bytes)>(random.between(1, kBeat)) : kBeat;
+      input.push(beat, side);
+      pushed.back().push_back(beat);
+    }
+  }
+  dut.attach(input);
+  for (auto& sink : sinks) dut.attach(sink);
+  for (int n = 0; !input.rests(); ++n) {
+    REQUIRE(n < 20000);
+    port.mac = macs[random.between(0, 1)];
+    port.pack(dut->port_i);
+    dut.tick();
+  }
+  dut.tick(20);
+  REQUIRE(left == pushed);   // whole, and in order, since each waits for its last beat
+  REQUIRE(count[0] > 50);
+  REQUIRE(count[1] > 50);
+}

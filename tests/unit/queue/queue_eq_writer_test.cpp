@@ -323,6 +323,35 @@ TEST_CASE("overrun: lost events are reported first, with or without a next event
   }
 }
 
+TEST_CASE("an event beside an access to another function's row finds its own queue") {
+  for (const bool write : {false, true}) {
+    for (unsigned offset = 0; offset < 16; ++offset) {
+      INFO("write " << write << ", event " << offset << " cycles behind the access");
+      Bench bench(5);
+      bench.create(2, 5);
+      bench.create(3, 5);
+      bench.context(hwif::CTX_COLUMN_FN, 1, 0, 1u << 16 | 2u);
+      bench.context(hwif::CTX_COLUMN_FN, 2, 0, 1u << 16 | 3u);
+      Event event = bench.make(0);
+      event.eq_valid = false;
+      event.fn = 2;
+      unsigned cycle = 0;
+      const auto tick = [&] {
+        if (cycle++ == offset) bench.event[0]->push(event);
+        bench.tick();
+      };
+      context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(bench.dut, tick, hwif::CTX_COLUMN_FN, write, 1,
+                                                     0, 1u << 16 | 2u, 60);
+      while (cycle <= offset) tick();
+      bench.ticks(40);
+      const auto got = bench.poll(3);
+      REQUIRE(got);
+      Bench::same(*got, event);
+      REQUIRE_FALSE(bench.poll(2));
+    }
+  }
+}
+
 TEST_CASE("arming: at once if unconsumed, else at the next, never twice; fence") {
   Bench bench(3);
   bench.create(6, 5);

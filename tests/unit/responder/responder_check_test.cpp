@@ -365,6 +365,34 @@ TEST_CASE("rows are read and written while the host holds the requests up") {
   }
 }
 
+TEST_CASE("a receive that never lands holds the others for 8,192 cycles at most") {
+  Bench b(4);
+  b.queues.landing = 0;
+  b.add(config(3), 10);
+  b.add(config(4), 20);
+  b.queues[3].posted = 1;
+  rp::rx_packet_t p{};
+  p.fn = 1;
+  p.state = rp::QPS_RTS;
+  for (const unsigned round : {0u, 1u}) {        // each one anew
+    p.qp = 3;
+    p.headers.opcode = SEND_ONLY;
+    p.headers.psn = 10;
+    b.packets.push(p);
+    p.qp = 4;
+    p.headers.opcode = WRITE_ONLY;
+    p.headers.psn = 20 + round;
+    b.packets.push(p);
+    const std::uint64_t start = b.dut.cycle();
+    b.settle();
+    CHECK(b.dut.cycle() - start > 8192);
+    CHECK(b.dut.cycle() - start < 8192 + 40);
+    CHECK(b.lost == 1 + round);                    // NAK: to be sent again
+    CHECK(b.models[4].next_psn == 21 + round);
+    CHECK(b.queues[3].taken == 0);
+  }
+}
+
 TEST_CASE("flush: takes what lands, says when there is no more, carries the colour") {
   Bench b(3);
   b.add(config(3), 10);
