@@ -23,8 +23,10 @@
 namespace roci::verbs {
 
 /// Runs a control call. @return 0 or the errno of what it threw; errno is set and a line logged then
+/// @param absent  level of the line for EOPNOTSUPP: INFO, since programs try extensions that may not be
+///                there and go on without; WARN where a program cannot do without the object
 template <class Call>
-int boundary(const char* name, Call call) noexcept {
+int boundary(const char* name, Call call, LogLevel absent = LogLevel::INFO) noexcept {
   const NoCancellation whole;
   int code = EIO;
   try {
@@ -32,8 +34,7 @@ int boundary(const char* name, Call call) noexcept {
     return 0;
   } catch (const Error& error) {
     code = error.code();
-    // Programs try what may not be there and go on without it.
-    log(code == EOPNOTSUPP ? LogLevel::INFO : LogLevel::WARN, "%s: %s (%s)", name, error.what(),
+    log(code == EOPNOTSUPP ? absent : LogLevel::WARN, "%s: %s (%s)", name, error.what(),
         errno_text(code).c_str());
   } catch (const std::bad_alloc&) {
     code = ENOMEM;
@@ -47,9 +48,10 @@ int boundary(const char* name, Call call) noexcept {
 
 /// Runs a control call that makes an object. @return it, or nullptr with errno
 template <class Call>
-auto create(const char* name, Call call) noexcept -> decltype(call()) {
+auto create(const char* name, Call call, LogLevel absent = LogLevel::INFO) noexcept
+    -> decltype(call()) {
   decltype(call()) object = nullptr;
-  boundary(name, [&] { object = call(); });
+  boundary(name, [&] { object = call(); }, absent);
   return object;
 }
 

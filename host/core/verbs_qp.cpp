@@ -112,7 +112,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
     QpObject* qp = make_qp(pd, ex);
     attr->cap = qp->qp.cap();
     return &qp->qp_base;
-  });
+  }, LogLevel::WARN);
 }
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept {

@@ -46,8 +46,9 @@ bool ours(const ibv_context* context) { return v::is_ours(context); }
 
 // What our devices do not have. INFO, because programs try what may not be there.
 // @param name  of the function that was called
-int unsupported_code(const char* name = __builtin_FUNCTION()) {
-  roci::log(roci::LogLevel::INFO, "%s: these devices do not have it (%s)", name,
+int unsupported_code(const char* name = __builtin_FUNCTION(),
+                     roci::LogLevel level = roci::LogLevel::INFO) {
+  roci::log(level, "%s: these devices do not have it (%s)", name,
             roci::errno_text(EOPNOTSUPP).c_str());
   errno = EOPNOTSUPP;
   return EOPNOTSUPP;
@@ -357,7 +358,8 @@ EXPORT int ibv_destroy_cq(ibv_cq* cq) {
 
 EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   if (!ours(pd)) return forward<ibv_srq*>("ibv_create_srq", nullptr, pd, attr);
-  return unsupported<ibv_srq>();
+  unsupported_code(__func__, roci::LogLevel::WARN);  // who wants one does not go on without
+  return nullptr;
 }
 
 EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {

@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -99,8 +101,12 @@ WorldConfig world_config(const Options& options) {
   return config;
 }
 
-// For a POSIX shell.
+// For a POSIX shell, in quotes only where it needs them.
 std::string quoted(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](const unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("_-+=:,./@%", c) != nullptr;
+  });
+  if (plain) return text;
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -228,8 +234,8 @@ int run(const Options& options) {
   if (!options.report.empty()) write_file(options.report, to_json(report));
   const LatencySummary total = summarise(std::move(all));
   if (total.count != 0) {
-    say("simulated latency " + std::to_string(total.median) +
-        " ns, doorbell to completion, median of " + std::to_string(total.count));
+    say("doorbell to completion, median of " + std::to_string(total.count) + ":");
+    say("simulated latency " + std::to_string(total.median) + " ns");
   } else {
     say("simulated time " + std::to_string(report.simulated_ns) + " ns, no completions");
   }

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -91,9 +92,9 @@ class Served:
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         check(ready, "nicsim serve says nothing", self.messages())
         for line in self.process.stdout.readline(), self.process.stdout.readline():
-            found = re.fullmatch(r"export (ROCI_SIM|LD_PRELOAD)='(.*)'\n", line)
+            found = re.fullmatch(r"export (ROCI_SIM|LD_PRELOAD)=(.*)\n", line)
             check(found, "not an export:", line, self.messages())
-            self.exports[found[1]] = found[2]
+            (self.exports[found[1]],) = shlex.split(found[2])
         self.wait_for_message("nicsim: ready")
 
     def __enter__(self):
