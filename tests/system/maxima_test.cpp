@@ -45,13 +45,13 @@ std::vector<std::unique_ptr<Object>> fill(OneNic& one, size_t max, Make make) {
 }  // namespace
 
 TEST_CASE_METHOD(EachChip, "as many objects of each kind as the device says, all at once") {
-  if (chip != sim::ChipConfig::narrow) return;  // wide has thousands: the same firmware
   OneNic one(chip);
   const DeviceLimits& limits = one.host.device->limits();
-  CHECK(limits.max_pds == 64);
-  CHECK(limits.max_cqs == 64);
-  CHECK(limits.max_qps == 64);
-  CHECK(limits.max_mrs == 255);
+  const bool wide = chip == sim::ChipConfig::wide;
+  CHECK(limits.max_pds == (wide ? 1024 : 64));
+  CHECK(limits.max_cqs == (wide ? 1024 : 64));
+  CHECK(limits.max_qps == (wide ? 1024 : 64));
+  CHECK(limits.max_mrs == (wide ? 16383 : 255));
   Host& host = one.host;
   // the domain and the region of the traffic count
   const auto pds = fill<Pd>(one, limits.max_pds - 1, [&] {

@@ -365,7 +365,7 @@ TEST_CASE_METHOD(EachChip,
                  "a program that sees a READ flushed may use its buffer: no data comes behind") {
   sim::WorldConfig config = rtl_world(chip);
   config.memory.stall_w = 0.97;  // data piles up in front of memory; what is read comes fast
-  RtlHosts hosts(config);
+  RtlHosts hosts(config, bus_is_virtual());
   Wish wish;
   Connection link(hosts, wish);
   Region into(hosts.a.pd, 65536), from(hosts.b.pd, 65536);
@@ -431,19 +431,20 @@ TEST_CASE("a request that fails behind others of which none asked for an acknowl
   for (const auto chip : configs()) {
     INFO(sim::to_string(chip));
     RtlHosts& hosts = Nics::get(chip).hosts;
+    Host a(make_inproc_transport(hosts.world.nic(0)), bus_is_virtual());
     const Counts counts(hosts);
     Random random;
     Wish wish;
     wish.cap = caps(64, 1);
-    Region from(hosts.a.pd, 8192), to(hosts.b.pd, 8192);
-    Region bad(hosts.a.pd, 4096);
+    Region from(a.pd, 8192), to(hosts.b.pd, 8192);
+    Region bad(a.pd, 4096);
     randomize(from.buffer, random);
     enum { bad_key, bad_bounds, bus_error, remote_key, kinds };
     for (unsigned kind = 0; kind < kinds; ++kind) {
       for (const size_t at : {1u, 5u, 20u}) {
         INFO("kind " << kind << " at " << at);
         std::memset(to.buffer.data(), 0x55, to.buffer.size());
-        Connection link(hosts, wish);
+        Connection link(a, hosts.world.nic(0), hosts.b, hosts.world.nic(1), wish);
         if (kind == bus_error) {
           hosts.world.nic(0).nic().memory().add_error_range(bad.buffer.address(), 4096, true,
                                                             false);
