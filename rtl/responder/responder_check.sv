@@ -410,7 +410,7 @@ module responder_check (
       if (state_i.valid && state_i.qp == p4_q.request.qp) state4_q <= state_i.state;
     end
 
-    if (!is_request4 || !wait4 || done4) wait_q <= '0;
+    if (!p4_q.valid || !wait4 || done4) wait_q <= '0;
     else if (!wait_q[WAIT_BITS-1]) wait_q <= wait_q + 1'b1;
 
     if (out_free) begin
