@@ -13,6 +13,7 @@
       to a row of wire.md 4;
     - docs/troubleshooting.md knows every vendor status and every drop, retry and error counter that
       the RTL produces, docs/extending.md every environment variable that the code reads;
+    - sentences about counters name those that there are;
     - docs/architecture.md and docs/datapath.md name modules that exist; the tables of architecture.md
       name ports and columns of those modules, and the build limits of both configurations.
 """
@@ -21,6 +22,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tomllib
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -286,6 +288,27 @@ def check_codes(page):
     return findings
 
 
+def check_counter_names():
+    """What a sentence about counters has in code style is a counter, a port or a module."""
+    source = ROOT / "hwif/csr.toml"
+    if not source.exists():
+        return []
+    counters = tomllib.loads(source.read_text())["enum"]["counter"]["values"]
+    others = {path.stem for path in (ROOT / "rtl").glob("**/*.sv")}
+    others |= {path.stem for path in (ROOT / "tools").glob("*.py")}
+    findings = []
+    for page in lint.tracked("*.md", "hwif/*.toml"):
+        for sentence in re.split(r"[.|:;](?=\s)|\n", page.read_text()):
+            if not re.search(r"\bcount(er|ers|ed)\b", sentence, flags=re.I):
+                continue
+            for word in re.findall(r"`([a-z]+(?:_[a-z]+)+_?\*?)`", sentence):
+                if word.endswith("*") and any(name.startswith(word[:-1]) for name in counters):
+                    continue
+                if word not in counters and word not in others and not re.search(r"_([io]|pkg)$", word):
+                    findings.append(f"{lint.short(page)}: there is no counter {word}")
+    return findings
+
+
 def check_environment(page):
     """Environment variables that the code reads are on the page."""
     if not page.exists():
@@ -318,6 +341,7 @@ def main():
     findings += check_blocks(ROOT / "docs/architecture.md") + check_blocks(ROOT / "docs/datapath.md")
     findings += check_limits(ROOT / "docs/architecture.md")
     findings += check_codes(ROOT / "docs/troubleshooting.md")
+    findings += check_counter_names()
     findings += check_environment(ROOT / "docs/extending.md")
     for finding in findings:
         print(finding)

@@ -71,7 +71,6 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
     case V::ATOMIC_LENGTH: return "the request is not well formed";
     case V::NOT_PRIVILEGED: return "the operation is not for programs";
     case V::KEY_INVALID:
-    case V::KEY_FUNCTION:
     case V::KEY_PD:
     case V::KEY_RIGHTS:
     case V::KEY_BOUNDS:
@@ -81,12 +80,10 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
     case V::BIND_RANGE:
       return receive ? "check the receive's SGEs, or what the peer's rkey and address name here"
                      : "check lkey, address and length of the SGEs, and the region's domain and rights";
-    case V::WQE_READ_BUS:
     case V::TABLE_BUS:
     case V::PAYLOAD_READ_BUS:
     case V::PAYLOAD_WRITE_BUS:
-    case V::CQ_WRITE_BUS:
-    case V::EQ_WRITE_BUS: return "memory was unmapped while a region or queue had it";
+    case V::CQ_WRITE_BUS: return "memory was unmapped while a region or queue had it";
     case V::RECV_TOO_SHORT: return "post receives as long as the peer's messages";
     case V::RECV_ACCESS_FLAG: return "set qp_access_flags for what the peer does";
     case V::RECV_READ_RESOURCES:

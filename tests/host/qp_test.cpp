@@ -657,7 +657,7 @@ TEST_CASE("a queue pair that fails without a completion is one warning with its 
 TEST_CASE("events of a queue pair") {
   One one;
   one.go(IBV_QPS_RTS);
-  one.nic.break_qp(one.qp.number(), hwif::VendorStatus::WQE_READ_BUS);
+  one.nic.break_qp(one.qp.number(), hwif::VendorStatus::CQ_WRITE_BUS);
   auto event = one.host.context.get_async_event();
   REQUIRE(event);
   CHECK(event->type == hwif::EqeType::QP_FATAL);

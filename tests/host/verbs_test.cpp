@@ -440,7 +440,7 @@ TEST_CASE("queue pairs: errno, attributes, asynchronous events") {
   CHECK(got.send_cq == cq);
   CHECK(got.qp_context == &cookie);
 
-  o.server->nic(0).break_qp(qp->qp_num, roci::hwif::VendorStatus::WQE_READ_BUS);
+  o.server->nic(0).break_qp(qp->qp_num, roci::hwif::VendorStatus::CQ_WRITE_BUS);
   // raise() by hand: the server is told of work by messages only.
   ibv_port_attr port{};
   v::query_port(o.context, 1, &port, sizeof port);
@@ -485,7 +485,7 @@ TEST_CASE("a context is closed while objects of it are left: their events find n
     forgotten.push_back(object);
   }
   REQUIRE(v::close_device(second) == 0);
-  o.server->nic(0).break_qp(qpn, roci::hwif::VendorStatus::WQE_READ_BUS);
+  o.server->nic(0).break_qp(qpn, roci::hwif::VendorStatus::CQ_WRITE_BUS);
   {
     const std::lock_guard lock(o.server->fabric().mutex());
     o.server->nic(0).raise(1, roci::hwif::EqeType::PORT_ERROR);
@@ -603,7 +603,7 @@ TEST_CASE("pthread_cancel: waiting for events ends, everything else is done to i
   v::ack_cq_events(cq, 1);
   CHECK(wait_one(cq).wr_id == 5);
   // Destroying waits for acknowledgements to its end, too.
-  o.server->nic(0).break_qp(qp->qp_num, roci::hwif::VendorStatus::WQE_READ_BUS);
+  o.server->nic(0).break_qp(qp->qp_num, roci::hwif::VendorStatus::CQ_WRITE_BUS);
   ibv_port_attr port{};
   v::query_port(o.context, 1, &port, sizeof port);
   ibv_async_event event{};

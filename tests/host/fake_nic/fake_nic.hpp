@@ -190,6 +190,7 @@ class FakeNic : public InprocNic {
     unsigned retries = 0, rnr_retries = 0;
     uint64_t wake_at = 0;
     bool established = false, drained_raised = false;
+    bool unreadable = false;  // a ring: no completions any more
     hwif::VendorStatus cause = hwif::VendorStatus::NONE;
   };
 
@@ -312,6 +313,7 @@ class FakeNic : public InprocNic {
   void complete_receive(Qp& qp, const Receive& receive, hwif::CqeOpcode opcode, uint32_t bytes,
                         uint32_t imm, bool solicited, const Outcome& outcome);
   void fail_qp(Qp& qp, hwif::VendorStatus cause);
+  void unreadable(Qp& qp);
   void flush(Qp& qp);
   unsigned rq_stride(const Qp& qp) const;
 

@@ -98,12 +98,12 @@ hwif::VendorStatus FakeNic::check_key(unsigned function, uint32_t pd, uint32_t k
   using hwif::VendorStatus;
   if (length == 0) return VendorStatus::NONE;
   const uint32_t index = key >> 8;
-  if (index >= mrs_.size() || !mrs_[index].exists || mrs_[index].key != key) {
+  if (index >= mrs_.size() || !mrs_[index].exists || mrs_[index].key != key ||
+      mrs_[index].function != function) {
     return VendorStatus::KEY_INVALID;
   }
   const Mr& mr = mrs_[index];
   using P = hwif::CreateMrParams;
-  if (mr.function != function) return VendorStatus::KEY_FUNCTION;
   if (mr.pd != pd) return VendorStatus::KEY_PD;
   const auto rights = mr.params.get<P::rights>();
   const bool allowed = remote ? (write ? rights.get<hwif::AccessRights::remote_write>()

@@ -44,6 +44,13 @@ void FakeNic::fail_qp(Qp& qp, VendorStatus cause) {
   qp.cause = cause;
 }
 
+// Only the event tells of a ring that cannot be read.
+void FakeNic::unreadable(Qp& qp) {
+  if (std::exchange(qp.unreadable, true)) return;
+  fail_qp(qp, VendorStatus::NONE);
+  async_event(qp.function, EqeType::QP_FATAL, qp.number);
+}
+
 void FakeNic::break_qp(uint32_t qpn, VendorStatus cause) {
   const std::lock_guard lock(fabric_.mutex());
   for (Qp& qp : qps_) {
@@ -63,7 +70,7 @@ std::optional<FakeNic::Wqe> FakeNic::fetch(Qp& qp, uint16_t index, unsigned& blo
   std::vector<uint8_t> raw(BLOCK);
   outcome.status = CqeStatus::LOC_QP_OP_ERR;
   if (!memory(qp.function, address, raw, false)) {
-    outcome.vendor = VendorStatus::WQE_READ_BUS;
+    unreadable(qp);
     return std::nullopt;
   }
   Wqe wqe;
@@ -80,7 +87,7 @@ std::optional<FakeNic::Wqe> FakeNic::fetch(Qp& qp, uint16_t index, unsigned& blo
   }
   raw.resize(size_t{blocks} * BLOCK);
   if (!memory(qp.function, address, raw, false)) {
-    outcome.vendor = VendorStatus::WQE_READ_BUS;
+    unreadable(qp);
     return std::nullopt;
   }
   const WrOpcode opcode = wqe.control.get<C::opcode>();
@@ -134,7 +141,7 @@ std::optional<FakeNic::Receive> FakeNic::fetch_receive(Qp& qp, Outcome& outcome)
   ++qp.rq_taken;
   outcome.status = CqeStatus::LOC_QP_OP_ERR;
   if (!memory(qp.function, address, raw, false)) {
-    outcome.vendor = VendorStatus::WQE_READ_BUS;
+    unreadable(qp);
     return std::nullopt;
   }
   const auto header = hwif::RqWqeHeader::load_from(raw.data());
@@ -155,7 +162,9 @@ std::optional<FakeNic::Receive> FakeNic::fetch_receive(Qp& qp, Outcome& outcome)
 
 void FakeNic::complete_send(Qp& qp, const Wqe& wqe, uint16_t index, const Outcome& outcome) {
   using C = hwif::SqWqeControl;
-  if (outcome.status == CqeStatus::SUCCESS && !wqe.control.get<C::signaled>()) return;
+  if (qp.unreadable || (outcome.status == CqeStatus::SUCCESS && !wqe.control.get<C::signaled>())) {
+    return;
+  }
   const WrOpcode opcode = wqe.control.get<C::opcode>();
   hwif::Cqe cqe{};
   cqe.set<hwif::Cqe::qpn>(qp.number);
@@ -169,6 +178,7 @@ void FakeNic::complete_send(Qp& qp, const Wqe& wqe, uint16_t index, const Outcom
 
 void FakeNic::complete_receive(Qp& qp, const Receive& receive, CqeOpcode opcode, uint32_t bytes,
                                uint32_t imm, bool solicited, const Outcome& outcome) {
+  if (qp.unreadable) return;
   hwif::Cqe cqe{};
   cqe.set<hwif::Cqe::qpn>(qp.number);
   cqe.set<hwif::Cqe::opcode>(opcode);
