@@ -10,7 +10,7 @@ The one place that knows the layout of rtl/ for CMake, lint, synthesis and proof
   rtl/roci_top.sv               the top
   <build>/hwif/*.sv             the generated interface package
 
-Command line (paths are printed relative to --root unless absolute):
+Command line:
   rtl.py packages --config wide [--hwif DIR]   packages in reading order
   rtl.py modules                               all modules: name, path
   rtl.py folders                               folders that modules are found in
@@ -104,9 +104,11 @@ def picorv32_folder():
 
 
 def main():
-    parser = argparse.ArgumentParser(description="files of rtl/ in reading order")
-    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32", "structs"))
-    parser.add_argument("--config", choices=CONFIGS, default="wide")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32", "structs"),
+                        help="see above")
+    parser.add_argument("--config", choices=CONFIGS, default="wide", help="(wide)")
     parser.add_argument("--hwif", help="folder of the generated roci_hwif_pkg.sv")
     parser.add_argument("--output", help="structs: header to write")
     parser.add_argument("--namespace", default="roci::sv", help="structs: C++ namespace")

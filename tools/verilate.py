@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--top", required=True, help="top module")
     parser.add_argument("--prefix", required=True, help="class name of the model")
     parser.add_argument("--mdir", required=True, type=pathlib.Path, help="output folder, emptied")
-    parser.add_argument("--config", choices=rtl.CONFIGS, default="wide")
+    parser.add_argument("--config", choices=rtl.CONFIGS, default="wide", help="(wide)")
     parser.add_argument("--hwif", type=pathlib.Path, help="folder of the generated package")
     parser.add_argument("--source", action="append", default=[], type=pathlib.Path,
                         help="file read besides the packages (default: the module's own file)")
@@ -99,8 +99,9 @@ def main():
                         help="further folder to find modules in")
     parser.add_argument("--structs", type=pathlib.Path, metavar="TEST",
                         help="write roci_svstructs.hpp, also with the packages that TEST names")
-    parser.add_argument("--shards", type=int, default=1)
-    parser.add_argument("--verilator", default="verilator")
+    parser.add_argument("--shards", type=int, default=1,
+                        help="files that the C++ is packed into, for compilers side by side (1)")
+    parser.add_argument("--verilator", default="verilator", help="program to run")
     parser.add_argument("rest", nargs="*", help="arguments for Verilator, after --")
     args = parser.parse_args()
 

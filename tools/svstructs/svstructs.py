@@ -431,7 +431,8 @@ def generate(slang_args, files, wanted, namespace):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="header to write (only if it changes)")
     parser.add_argument("--namespace", default="roci::sv", help="C++ namespace of the packages")
     parser.add_argument("--package", action="append", default=[],

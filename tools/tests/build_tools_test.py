@@ -402,7 +402,8 @@ class Docs(Tree):
                 self.assert_finds(pattern, "docs_check.py")
 
     def test_codes_and_variables_must_be_told(self):
-        self.write("hwif/a.toml", 'rx_drop_a = { value = 1, doc = "A." }\n')
+        counters = '[enum.counter.values]\nrx_drop_a = { value = 1, doc = "A." }\n'
+        self.write("hwif/csr.toml", counters)
         self.write("rtl/common/roci_pkg.sv", PKG + "// VENDOR_STATUS_KEY COUNTER_RX_DROP_A COUNTER_CQE\n")
         self.write("host/a.cpp", "// SPDX\nauto x = getenv(\"ROCI_A\");\n")
         codes = "KEY\n\n## 3. Counters\n\n| `rx_drop_a` | x |\n"
@@ -414,6 +415,10 @@ class Docs(Tree):
             "vendor status KEY is missing": ("docs/troubleshooting.md", codes.replace("KEY", "KEYS")),
             "counter rx_drop_a is missing": ("docs/troubleshooting.md", codes.replace("rx_drop_a", "x")),
             "has no counter rx_drop_b": ("docs/troubleshooting.md", codes + "| `rx_drop_b` | x |\n"),
+            "hwif/csr.toml: there is no counter rx_drops": (
+                "hwif/csr.toml", counters + "# Counted (`rx_drop_a`, `rx_drops`).\n"),
+            "docs/extending.md: there is no counter tx_gone_": (
+                "docs/extending.md", "`ROCI_A`. The counters `rx_drop_*`, `tx_gone_*`; `a_name`.\n"),
             "ROCI_A is not in docs/extending.md": ("docs/extending.md", "ROCI_B\n"),
         }
         for pattern, (name, text) in faults.items():
