@@ -24,6 +24,7 @@ help:
 setup:
 	@tools/setup
 
+## configure   the build folder, without building
 configure: setup
 	@cmake -G Ninja -S . -B $(BUILD) --log-level=WARNING
 

@@ -271,8 +271,8 @@ void run_command(const NextCommand& next) {
 }
 
 void run_held() {
-  // Each one once, in turn from the one after the last that went through, so that nobody is held for
-  // good by the outputs of others; those that still find no room are held again.
+  // Each one once, in turn from the one after the last that had the output, so that nobody is held for
+  // good by those of others; those that still find no room are held again.
   uint32_t fns = state.held & (~uint32_t{0} << state.held_turn);
   uint32_t rest = state.held ^ fns;
   state.held = 0;
@@ -283,8 +283,9 @@ void run_held() {
     }
     const auto fn = lowest(fns);
     fns &= fns - 1;
+    const bool was_free = !state.output.active;
     run_slot(fn, bus::slot(fn).free[0] != 0);
-    if ((state.held >> fn & 1) == 0) state.held_turn = static_cast<uint8_t>((fn + 1) % FNS);
+    if (was_free && state.output.active) state.held_turn = static_cast<uint8_t>((fn + 1) % FNS);
   }
 }
 

@@ -66,7 +66,8 @@ constexpr uint32_t ctx_address(hwif::CtxColumn column, uint32_t index, uint32_t 
 //   NextCommand next_command()                  takes the next command, round robin
 //   Slot& slot(fn)
 //   void complete(fn, image, release, error)    32 bytes; may wait for room in a queue of four
-//   void order(what, fn)                        may wait for a command fetch under way
+//   void order(what, fn)                        may wait for a command fetch under way, RESET_DONE also
+//                                               until every completion has its bus response
 //   uint32_t enabled(), resetting(), failed()   one bit per function
 //   uint32_t take_bell_errors()                 functions with an ignored doorbell; clears
 //   void ctx_start_read(address)                starts an access, waits for the one before

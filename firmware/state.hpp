@@ -162,7 +162,7 @@ struct State {
   uint64_t mac;                // first byte in bits 7:0, as in column CSR
   bool link_up;
   uint8_t event_turn;          // function after the last one that was sent an event
-  uint8_t held_turn;           // function after the last held one that went through
+  uint8_t held_turn;           // function after the last held one that had the output
   uint8_t reset_turn;
 };
 

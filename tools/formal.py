@@ -79,7 +79,7 @@ def load(path):
     job.setdefault("configs", ["wide"])
     job.setdefault("induction", job["depth"])
     job.setdefault("base", job["depth"])
-    if job["base"] != job["depth"] and not 0 < job["induction"] <= job["base"]:
+    if job["induction"] > job["base"] or (job["base"] != job["depth"] and job["induction"] == 0):
         raise JobError("base is less than the induction needs")
     job.setdefault("cover", False)
     job.setdefault("multiclock", False)

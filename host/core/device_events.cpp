@@ -38,10 +38,11 @@ const char* cure_of(EqeType type) {
     case EqeType::QP_FATAL:
       return "its queues or tables could not be reached: is their memory still mapped?";
     case EqeType::QP_REQ_ERROR:
-      return "the peer's request was not well formed, or too long for the receive: see its log";
+      return "the peer did what this queue pair does not allow: check qp_access_flags and "
+             "max_dest_rd_atomic here, then the peer's log";
     case EqeType::QP_ACCESS_ERROR:
-      return "check the rkey, address and length that the peer uses, and qp_access_flags and the "
-             "region's rights here";
+      return "check the rkey, address and length that the peer uses, and the region's domain and "
+             "rights here";
     default: return nullptr;
   }
 }

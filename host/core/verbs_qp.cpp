@@ -139,7 +139,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept {
     qp->extended = extended;
     set_wr_functions(*qp);
     return &qp->qp_base;
-  });
+  }, attr->qp_type == IBV_QPT_RC && attr->srq == nullptr ? LogLevel::INFO : LogLevel::WARN);
 }
 
 ibv_qp_ex* qp_to_qp_ex(ibv_qp* qp) noexcept {

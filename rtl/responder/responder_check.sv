@@ -16,7 +16,7 @@
 //
 // Context bus accesses to QP_RQ and QP_RQ_DYN and flushes of receive WQEs pass through the same
 // stages, so that each table has one reader and one writer.
-// The columns of a QP are written in RESET only (hwif ctx_qp_rq, ctx_qp_rq_dyn).
+// QP_RQ_DYN of a QP is written in RESET and INIT, QP_RQ also beside traffic (rights, timer).
 //
 // Does not: check addresses, touch payload. Neighbours: packet_rx_dispatch, queue_rq_fetch,
 // responder_flush → here → responder_read, responder_receive.
@@ -124,9 +124,11 @@ module responder_check (
   // ------------------------------------------------------------------------------- context bus
   // An access does not wait for the requests before it, which the host may hold up: the pipeline stands
   // still for two cycles. In the first the rows are read for it, in the second they are there, are
-  // written, and those of the requests in stages 1 and 3 are read again. A write waits while a request
-  // of its QP is here, which would write the row back as it was.
-  logic ctx_static, ctx_dyn, ctx_start, ctx_held;
+  // written, and those of the requests in stages 1 and 3 are read again. The static row may be written
+  // beside requests of its QP: those that have read it go on as if they had come before. A write of
+  // the dynamic row, which such a request would write back as it was, waits until they are gone, and
+  // lets none in (the firmware writes it only where none can come).
+  logic ctx_static, ctx_dyn, ctx_start, ctx_waits, ctx_held;
   logic still_q, access_q, still;          // first and second cycle
 
   function automatic logic of_ctx(input stage_t stage);
@@ -137,8 +139,10 @@ module responder_check (
     ctx_static = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RQ;
     ctx_dyn = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_QP_RQ_DYN;
     still = still_q || access_q;
-    ctx_start = ctx_i.valid && (ctx_static || ctx_dyn) && !still && !ctx_o.done && ready_o;
-    ctx_held = ctx_i.write && (of_ctx(p1_q) || of_ctx(p2_q) || of_ctx(p3_q) || of_ctx(p4_q));
+    ctx_waits = ctx_i.valid && ctx_dyn && ctx_i.write && !ctx_o.done;
+    ctx_held = ctx_waits && (of_ctx(p1_q) || of_ctx(p2_q) || of_ctx(p3_q) || of_ctx(p4_q));
+    ctx_start = ctx_i.valid && (ctx_static || ctx_dyn) && !still && !ctx_o.done && ready_o
+                && !ctx_held;
   end
 
   // ------------------------------------------------------------------------------ stage 0: choose
@@ -163,14 +167,14 @@ module responder_check (
 
     if (flush_valid_i) begin
       p0 = '0;
-      p0.valid = ready_o;
+      p0.valid = ready_o && !ctx_waits;
       p0.request.kind = responder_pkg::REQUEST_FLUSH;
       p0.request.colour = colour_i;
       p0.request.qp = flush_i;
     end else begin
-      p0.valid = packet_valid_i && ready_o;
+      p0.valid = packet_valid_i && ready_o && !ctx_waits;
     end
-    flush_ready_o = advance1 && ready_o;
+    flush_ready_o = advance1 && ready_o && !ctx_waits;
     packet_ready_o = flush_ready_o && !flush_valid_i;
   end
 
@@ -410,8 +414,8 @@ module responder_check (
       if (state_i.valid && state_i.qp == p4_q.request.qp) state4_q <= state_i.state;
     end
 
-    if (!p4_q.valid || !wait4 || done4) wait_q <= '0;
-    else if (!wait_q[WAIT_BITS-1]) wait_q <= wait_q + 1'b1;
+    if (!p4_q.valid || done4) wait_q <= '0;
+    else if (wait4 && !wait_q[WAIT_BITS-1]) wait_q <= wait_q + 1'b1;
 
     if (out_free) begin
       action_valid_o <= done4 && verdict_valid;
@@ -429,7 +433,7 @@ module responder_check (
     end
 
     still_q <= ctx_start;
-    access_q <= still_q && !ctx_held;
+    access_q <= still_q;
     ctx_o.done <= access_q;
     ctx_o.rdata <= access_q ? ctx_rdata : '0;
 

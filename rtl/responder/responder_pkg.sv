@@ -60,8 +60,8 @@ package responder_pkg;
     logic [15:0] tci;
     roci_pkg::psn_t psn;
     roci_pkg::packet_len_t payload_length;
-    roci_pkg::addr_t va;             // CTX: the data to write
-    roci_pkg::mkey_t rkey;           // CTX: bit 0 = write, bit 1 = word
+    roci_pkg::addr_t va;
+    roci_pkg::mkey_t rkey;
     logic [31:0] dma_length;
     logic [31:0] imm;
   } request_t;

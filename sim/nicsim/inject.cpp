@@ -28,18 +28,18 @@ struct Cause {
 // In the order of the checks.
 constexpr std::array<Cause, 13> kCauses{{
     {Counter::RX_DROP_FCS, "rx_drop_fcs", "bad FCS"},
-    {Counter::RX_DROP_OVERSIZE, "rx_drop_oversize", "longer than the largest RoCE frame"},
     {Counter::RX_DROP_ETHERTYPE, "rx_drop_ethertype", "Ethertype is not 0x8915"},
     {Counter::RX_DROP_MAC, "rx_drop_mac", "destination MAC is not ours"},
     {Counter::RX_DROP_VLAN, "rx_drop_vlan", "VLAN tag of no GID, or two tags"},
+    {Counter::RX_DROP_OVERSIZE, "rx_drop_oversize", "longer than the largest RoCE frame"},
     {Counter::RX_DROP_IPVER, "rx_drop_ipver", "GRH version is not 6"},
     {Counter::RX_DROP_NXTHDR, "rx_drop_nxthdr", "GRH next header is not 0x1b"},
     {Counter::RX_DROP_PAYLEN, "rx_drop_paylen", "GRH payload length does not fit the frame"},
     {Counter::RX_DROP_TVER, "rx_drop_tver", "BTH version is not 0"},
     {Counter::RX_DROP_GID, "rx_drop_gid", "destination GID is not ours"},
     {Counter::RX_DROP_OPCODE, "rx_drop_opcode", "unknown BTH opcode"},
+    {Counter::RX_DROP_DEST_QP, "rx_drop_dest_qp", "no such queue pair, or number 0"},
     {Counter::RX_DROP_ICRC, "rx_drop_icrc", "bad ICRC"},
-    {Counter::RX_DROP_DEST_QP, "rx_drop_dest_qp", "no such queue pair"},
 }};
 
 // Long after the last beat of the longest frame; a frame that left no trace until then leaves none.

@@ -120,7 +120,9 @@ bool Session::running() const {
 
 void Session::end_stragglers(Clock::time_point since, int& sent) {
   const auto waited = Clock::now() - since;
-  const int due = waited > 2 * patience_.end ? 2 : waited > patience_.end ? 1 : 0;
+  // SIGTERM first, however late we come
+  const int due =
+      std::min(sent + 1, waited > 2 * patience_.end ? 2 : waited > patience_.end ? 1 : 0);
   if (due <= sent) return;
   sent = due;
   for (const auto& program : programs_) {

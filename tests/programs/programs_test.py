@@ -7,6 +7,7 @@
 Fails if the programs are not installed (tools/setup installs them).
 """
 import argparse
+import signal
 import sys
 import time
 
@@ -24,6 +25,10 @@ def main():
     parser.add_argument("--config", default="wide", choices=("wide", "narrow"))
     parser.add_argument("groups", nargs="*", metavar="group", help=", ".join(GROUPS))
     options = parser.parse_args()
+    wrong = [name for name in options.groups if name not in GROUPS]
+    if wrong:
+        parser.error(f"no group {', '.join(wrong)}; there are {', '.join(GROUPS)}")
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a nohup around this is nothing to the tests
     if bench.missing():
         print(f"not installed: {', '.join(bench.missing())}; run tools/setup")
         sys.exit(1)

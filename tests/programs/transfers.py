@@ -177,6 +177,7 @@ def pyverbs(nicsim):
     result = nicsim.run(["--nics", "2"], ["/usr/bin/python3", program], 0)
     check(result.out.endswith("pyverbs: ok\n"), result)
     lines = [line for line in result.err.splitlines() if line.startswith("roci: ")]
+    check(len(lines) == 3, lines)
     check([line.split(": ")[1:3] for line in lines] ==
           [["ibv_reg_mr", "access 0x2"], ["ibv_modify_qp", "qp_state"],
            ["ibv_create_cq", lines[2].split(": ")[2]]], lines)

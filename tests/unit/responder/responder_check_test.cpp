@@ -356,6 +356,11 @@ TEST_CASE("rows are read and written while the host holds the requests up") {
     frames(static_cast<unsigned>(b.random.between(1, 12)));
     b.dut.tick(b.random.below(12));
     row(static_cast<unsigned>(b.random.between(16, 31)), b.random.bits(20));
+    // the rights of one that is at work, as MODIFY_QP writes them
+    const auto busy = static_cast<unsigned>(b.random.below(8));
+    const std::uint64_t before = b.dut.cycle();
+    b.ctx(true, hw::CTX_COLUMN_QP_RQ, busy, 1, b.ctx(false, hw::CTX_COLUMN_QP_RQ, busy, 1));
+    CHECK(b.dut.cycle() - before <= 2 * 8);
   }
   b.actions.stall(Stall(0.0));
   b.settle();
@@ -363,6 +368,44 @@ TEST_CASE("rows are read and written while the host holds the requests up") {
     REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 0) & psn_mask) ==
             100 * qp + (sent + 7 - qp) / 8);
   }
+}
+
+TEST_CASE("a dynamic row is written behind the requests of its QP that are here, and before others") {
+  Bench b(5);
+  b.add(config(3), 100);
+  b.actions.stall(Stall(1.0));
+  rp::rx_packet_t p{};
+  p.fn = 1;
+  p.qp = 3;
+  p.state = rp::QPS_RTS;
+  p.headers.opcode = WRITE_ONLY;
+  for (unsigned n = 0; n < 4; ++n) {
+    p.headers.psn = 100 + n;
+    b.packets.push(p);
+  }
+  b.dut.tick(50);
+  for (unsigned n = 4; n < 8; ++n) {               // these have to wait outside
+    p.headers.psn = 196 + n;
+    b.packets.push(p);
+  }
+  const std::size_t outside = b.packets.pending();
+  REQUIRE(outside >= 4);
+  unsigned cycle = 0;
+  const auto tick = [&] {
+    if (++cycle == 100) {
+      CHECK(b.packets.pending() == outside);
+      b.actions.stall(Stall(0.0));
+    }
+    b.dut.tick();
+  };
+  context_access<rp::ctx_req_t, rp::ctx_rsp_t>(b.dut, tick, hw::CTX_COLUMN_QP_RQ_DYN, true, 3, 0,
+                                               200, 500);
+  CHECK(cycle > 100);
+  CHECK(cycle < 150);
+  b.models[3].next_psn = 200;
+  b.models[3].msn = 0;
+  b.settle();
+  CHECK((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, 3, 0) & psn_mask) == 204);
 }
 
 TEST_CASE("a receive that never lands holds the others for 8,192 cycles at most") {
