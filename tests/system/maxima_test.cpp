@@ -89,7 +89,7 @@ void as_many_as_the_device_says(sim::ChipConfig chip) {
 
 }  // namespace
 
-TEST_CASE("as many objects of each kind as the device says, all at once") {
+TEST_CASE("as many objects of each kind as the device says, all at once", "[narrow]") {
   as_many_as_the_device_says(sim::ChipConfig::narrow);
 }
 
