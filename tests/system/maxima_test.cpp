@@ -93,7 +93,7 @@ TEST_CASE("as many objects of each kind as the device says, all at once", "[narr
   as_many_as_the_device_says(sim::ChipConfig::narrow);
 }
 
-// 20,000 objects take a quarter of an hour: by hand, `system_maxima_test "[long]"`. The firmware is the same.
+// 20,000 objects take long: by hand, `system_maxima_test "[long]"`. The firmware is the same.
 TEST_CASE("as many objects of each kind as wide says, all at once", "[.long]") {
   as_many_as_the_device_says(sim::ChipConfig::wide);
 }
