@@ -110,7 +110,8 @@ def vectors(nicsim):
                                          + all_nodes + base[54:], "gid"),
         "VLAN 0xfff": (base[:12] + bytes.fromhex("81000fff") + base[12:], "vlan"),
         "64 KB and more": (base + bytes(70000), "oversize"),
-        "much behind the packet": (base + bytes(16000), None),
+        "much behind the packet": (base + bytes(4000), None),
+        "more behind it than the largest packet": (base + bytes(16000), "oversize"),
         "as the first": (base, None),
     }
     names = [v["id"] for v in file["vectors"] + file["negative"]] + list(extra)

@@ -26,6 +26,7 @@ constexpr ibv_mtu kMtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_204
 sim::WorldConfig world_config(const SoakConfig& config) {
   sim::WorldConfig world = test::rtl_world(config.chip, config.seed);
   if (config.memory) world.memory = *config.memory;
+  if (config.link_rate) world.fabric.link.rate = *config.link_rate;
   if (config.memory_noise) {
     sim::HostMemoryConfig& memory = world.memory;
     memory.read_jitter = 300;

@@ -27,6 +27,7 @@ struct SoakConfig {
   double impair = 1;              ///< 1: 1 % drop, duplicate, reorder, 0.5 % corrupt; 0: a perfect link
   bool memory_noise = true;       ///< jitter, reordering and stalls of host memory
   std::optional<sim::HostMemoryConfig> memory;  ///< instead of that of the benchmarks
+  std::optional<sim::Rate> link_rate;           ///< instead of the simulator's, bytes per cycle
   bool quiet = false;             ///< no progress on stderr
   std::string capture;            ///< pcapng file, empty: none
   /// Cycles without any completion after which the run counts as hung.
