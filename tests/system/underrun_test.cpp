@@ -54,7 +54,7 @@ soak::SoakConfig traffic(sim::ChipConfig chip) {
 TEST_CASE_METHOD(EachChip, "nicsim's memory: no frame is late, lost or sent twice, but one on trust") {
   auto config = traffic(chip);
   // at 8 bytes a cycle the memory of narrow, which has completions to take besides, would have no reserve
-  if (chip == sim::ChipConfig::narrow) config.link_rate = sim::Rate{4, 1};
+  if (chip == sim::ChipConfig::narrow) config.link_rate = sim::Rate{6, 1};
   sim::HostMemoryConfig memory;                    // 1000 ns and 400 ns
   memory.read_latency = chip == sim::ChipConfig::wide ? 250 : 125;
   memory.write_latency = chip == sim::ChipConfig::wide ? 100 : 50;
