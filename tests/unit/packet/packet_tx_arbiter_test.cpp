@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
+
 #include "harness/harness.hpp"
 #include "roci_svstructs.hpp"
 
@@ -17,12 +19,15 @@ using Item = pkg::tx_item_t;
 
 namespace {
 
-// A packet of `items` items; source and serial number are put where the arbiter does not look.
-void push_packet(Source<Item>& source, Random& random, bool response, std::uint32_t serial) {
-  const auto items = random.between(1, 4);
+// A packet of some items, one if it is known to have no payload; source and serial number are put where
+// the arbiter does not look.
+void push_packet(Source<Item>& source, Random& random, bool response, std::uint32_t serial,
+                 std::optional<bool> payload = {}) {
+  const auto items = payload.value_or(true) ? random.between(1, 4) : 1;
   for (std::uint64_t n = 1; n <= items; ++n) {
     auto item = random_payload<Item>(random);
     item.last = n == items;
+    if (payload) item.has_piece = *payload;
     item.desc.source = static_cast<pkg::tx_source_e>(response);
     item.desc.dma_length = serial;
     item.desc.imm = static_cast<std::uint32_t>(n);
@@ -130,25 +135,11 @@ TEST_CASE("while enough is ahead only packets without payload begin") {
     dut.attach(request);
     dut.attach(response);
     dut.attach(out);
-    const auto packet = [&](Source<Item>& source, bool is_response, bool payload,
-                            std::uint32_t serial) {
-      const auto items = payload ? random.between(1, 4) : 1;
-      for (std::uint64_t n = 1; n <= items; ++n) {
-        auto item = random_payload<Item>(random);
-        item.last = n == items;
-        item.has_piece = payload;
-        item.desc.source = static_cast<pkg::tx_source_e>(is_response);
-        item.desc.dma_length = serial;
-        item.desc.imm = static_cast<std::uint32_t>(n);
-        source.push(item);
-      }
-      return static_cast<std::size_t>(items);
-    };
-    std::size_t total = 0;
     for (std::uint32_t n = 0; n < 300; ++n) {
-      total += packet(request, false, random.chance(0.8), n);
-      total += packet(response, true, random.chance(0.5), n);
+      push_packet(request, random, false, n, random.chance(0.8));
+      push_packet(response, random, true, n, random.chance(0.5));
     }
+    const std::size_t total = request.pending() + response.pending();
     bool full = false, under_way = false;
     std::size_t held = 0;
     for (int limit = 0; limit < 200000 && out.received().size() < total; ++limit) {
