@@ -36,7 +36,7 @@ Outcome query_device(Call& call) {
   q.set<Q::privileged>(f.privileged);
   q.set<Q::max_qps>(limit(f, KIND_QP, QPS));
   q.set<Q::max_cqs>(limit(f, KIND_CQ, CQS));
-  q.set<Q::max_eqs>(limit(f, KIND_EQ, EQS));
+  q.set<Q::max_eqs>(EQS - (FNS - 1));              // one stays for each of the others
   q.set<Q::max_srqs>(limit(f, KIND_SRQ, SRQS));
   q.set<Q::max_mrs>(limit(f, KIND_MR, MRS - 1));     // entry 0 stays unused: key 0 is no key
   q.set<Q::max_pds>(limit(f, KIND_PD, PDS));

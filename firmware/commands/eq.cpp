@@ -7,6 +7,20 @@
 
 namespace roci::fw {
 
+namespace {
+
+// Whether one more for `f` leaves one for each function that has none: without its event queue nobody
+// can open the device.
+bool leaves_others_one(const Function& f) {
+  unsigned wanted = f.counts[KIND_EQ] == 0 ? 0 : 1;
+  for (const Function& each : state.fns) {
+    wanted += each.counts[KIND_EQ] == 0 ? 1 : each.counts[KIND_EQ];
+  }
+  return wanted <= EQS;
+}
+
+}  // namespace
+
 Outcome create_eq(Call& call) {
   using P = hwif::CreateEqParams;
   const P& p = call.params<hwif::admin::CreateEq>();
@@ -24,7 +38,7 @@ Outcome create_eq(Call& call) {
     return call.invalid(AdminField::IRQ_VECTOR, hwif::INTERRUPT_VECTORS - 1);
   }
   Function& f = call.function();
-  if (!quota_left(f, KIND_EQ)) return call.fail(AdminStatus::NO_RESOURCES);
+  if (!leaves_others_one(f)) return call.fail(AdminStatus::NO_RESOURCES);
   const unsigned n = state.free_eqs.take();
   if (n == EQS) return call.fail(AdminStatus::NO_RESOURCES);
 

@@ -204,6 +204,7 @@ void Device::dispatch(const Eqe& eqe) {
   } else if (is_qp_event(type)) {
     Qp* qp = find_qp(object);
     if (qp == nullptr || qp->number() != object) return;
+    if (type == EqeType::SQ_DRAINED && !qp->tells_drained()) return;
     if (const char* cure = cure_of(type)) {
       log(LogLevel::WARN, "QP 0x%x failed: %s: %s", object, to_string(type), cure);
     }

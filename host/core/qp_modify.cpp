@@ -266,6 +266,8 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
   input.set<hwif::ModifyQpInput::mask>(hwif::QpAttributeMask::from_word(
       static_cast<uint32_t>((mask | IBV_QP_STATE) & ~not_for_device)));
   input.set<hwif::ModifyQpInput::attributes>(a);
+  // Before the command: the event may come before its answer.
+  if (from != IBV_QPS_SQD && to == IBV_QPS_SQD) tells_drained_ = a.get<A::sqd_async_notify>();
   device.admin().run<hwif::admin::ModifyQp>(number_, {}, input);
 
   state_ = to;

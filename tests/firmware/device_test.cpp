@@ -184,7 +184,7 @@ TEST_CASE("QUERY_DEVICE tells what the function may use") {
   REQUIRE(q.get<Q::privileged>());
   REQUIRE(q.get<Q::max_qps>() == fw::QPS);
   REQUIRE(q.get<Q::max_cqs>() == fw::CQS);
-  REQUIRE(q.get<Q::max_eqs>() == fw::EQS);
+  REQUIRE(q.get<Q::max_eqs>() == fw::EQS - (fw::FNS - 1));
   REQUIRE(q.get<Q::max_srqs>() == fw::SRQS);
   REQUIRE(q.get<Q::max_mrs>() == fw::MRS - 1);
   REQUIRE(q.get<Q::max_mws>() == 0);

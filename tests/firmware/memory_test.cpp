@@ -84,14 +84,19 @@ TEST_CASE("event queues") {
            rig.hw.context(CtxColumn::EQ_DB, eq, 0) == 0 &&
            !rig.hw.row<F>(CtxColumn::FN, 3).get<F::valid>();
   });
-  // all of them, and again
+  // All but one for each other function; those get theirs, and a freed one comes again.
   std::set<std::uint32_t> all;
-  for (unsigned n = 0; n < fw::EQS; ++n) {
+  for (unsigned n = 0; n < fw::EQS - (fw::FNS - 1); ++n) {
     REQUIRE(all.insert(rig.make<admin::CreateEq>(3, 0u, Rig::eq_params())).second);
   }
+  const auto own = *all.begin();
   rig.refused<admin::CreateEq>(3, 0u, Rig::eq_params(), AdminStatus::NO_RESOURCES);
-  rig.make<admin::DestroyEq>(3, *all.begin());
-  REQUIRE(rig.make<admin::CreateEq>(3, 0u, Rig::eq_params()) == *all.begin());
+  for (unsigned fn = 0; fn < fw::FNS; ++fn) {
+    if (fn != 3) REQUIRE(all.insert(rig.make<admin::CreateEq>(fn, 0u, Rig::eq_params())).second);
+    rig.refused<admin::CreateEq>(fn, 0u, Rig::eq_params(), AdminStatus::NO_RESOURCES);
+  }
+  rig.make<admin::DestroyEq>(3, own);
+  REQUIRE(rig.make<admin::CreateEq>(3, 0u, Rig::eq_params()) == own);
 }
 
 TEST_CASE("the last asynchronous event queue of a function has its events") {

@@ -689,6 +689,13 @@ TEST_CASE("SQD: notification and resumption") {
   CHECK(event->type == hwif::EqeType::SQ_DRAINED);
   REQUIRE(one.modify(one.attr(IBV_QPS_RTS), IBV_QP_STATE) == 0);
   CHECK(wait_wc(one.cq).wr_id == 5);
+  // Not asked for: the device tells all the same, the program hears nothing.
+  REQUIRE(one.modify(one.attr(IBV_QPS_SQD), IBV_QP_STATE) == 0);
+  one.nic.raise(1, hwif::EqeType::SQ_DRAINED, one.qp.number());
+  one.nic.raise(1, hwif::EqeType::PORT_ERROR);
+  const auto next = one.host.context.get_async_event();
+  REQUIRE(next);
+  CHECK(next->type == hwif::EqeType::PORT_ERROR);
 }
 
 TEST_CASE("a fatal device: event, everything flushed, everything can be destroyed") {

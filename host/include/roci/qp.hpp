@@ -69,6 +69,8 @@ class Qp {
   ibv_qp_state state() const noexcept { return state_; }
   /// The sizes it has.
   const ibv_qp_cap& cap() const noexcept { return cap_; }
+  /// Whether SQ_DRAINED was asked for in the last change to SQD; the device raises it in any case.
+  bool tells_drained() const noexcept { return tells_drained_.load(); }
   void count_async_event() noexcept { async_events_.fetch_add(1); }
   uint32_t async_events() const noexcept { return async_events_.load(); }
 
@@ -205,6 +207,7 @@ class Qp {
   ibv_qp_state state_ = IBV_QPS_RESET;
   DmaBuffer sq_buffer_;
   DmaBuffer rq_buffer_;
+  std::atomic<bool> tells_drained_{false};
   std::atomic<uint32_t> async_events_{0};
   // The log had a warning of a failed completion since RESET; two CQs may see it at once.
   std::atomic<bool> failure_told_{false};
