@@ -223,7 +223,7 @@ Outcome modify_port(Call& call) {
 }
 
 Outcome query_counters(Call& call) {
-  constexpr uint32_t COUNTERS = 256;
+  constexpr uint32_t COUNTERS = hwif::csr::ManagementCounter::COUNT;
   constexpr uint32_t BYTES = hwif::CounterValue::BYTES;
   const uint32_t first = call.object();
   const uint32_t count = call.command().get<hwif::AdminCommand::output_length>() / BYTES;

@@ -190,8 +190,7 @@ void every_command(AdminQueue& queue, DmaArena& arena) {
   port.set<hwif::ModifyPortInput::attributes>(port_attributes);
   port.set<hwif::ModifyPortInput::change_active_mtu>(true);
   queue.run<admin::ModifyPort>(1, {}, port);
-  queue.run_array<admin::QueryCounters>(
-      0, static_cast<unsigned>(hwif::Counter::FUNCTION_RESETS) + 1);
+  queue.run_array<admin::QueryCounters>(0, static_cast<unsigned>(hwif::LAST_COUNTER) + 1);
 }
 
 // Commands of the interface that this firmware does not have.

@@ -265,7 +265,7 @@ Rig::Single Rig::single_write(uint32_t bytes, size_t offset) {
 void Rig::print_counters() {
   counters_.resize(2);
   for (unsigned nic = 0; nic < 2; ++nic) {
-    constexpr size_t kCount = 86;  // up to the last one of enum counter
+    constexpr size_t kCount = static_cast<size_t>(hwif::LAST_COUNTER) + 1;
     const auto now = sides_[nic]->device->query_counters(0, kCount);
     counters_[nic].resize(kCount);
     std::cerr << "bench:   NIC " << nic << ":";

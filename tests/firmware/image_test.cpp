@@ -564,7 +564,7 @@ TEST_CASE("from power-on to a queue pair in RTS, within the limits") {
   REQUIRE(pkeys[0] == 0xffff);
   REQUIRE(pkeys[1] == 0);
   REQUIRE(pkeys[2] == 0x8123);
-  constexpr unsigned kCounters = static_cast<unsigned>(hwif::Counter::FUNCTION_RESETS) + 1;
+  constexpr unsigned kCounters = static_cast<unsigned>(hwif::LAST_COUNTER) + 1;
   bench.array<admin::QueryCounters>(1, kCounters);
   WARN(ROCI_CONFIG_NAME << ": all " << kCounters << " counters: "
                         << bench.slowest[hwif::to_string(hwif::AdminOpcode::QUERY_COUNTERS)]

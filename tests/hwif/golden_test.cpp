@@ -233,7 +233,7 @@ TEST_CASE("registers have their addresses") {
   CHECK(csr::InterruptVector::ADDRESS == 0x2000);
   CHECK(csr::InterruptVector::COUNT == hwif::INTERRUPT_VECTORS);
   CHECK(csr::ManagementCounter::ADDRESS == 0x3800);
-  CHECK(csr::ManagementCounter::COUNT > static_cast<unsigned>(hwif::Counter::FUNCTION_RESETS));
+  CHECK(csr::ManagementCounter::COUNT > static_cast<unsigned>(hwif::LAST_COUNTER));
   CHECK(csr::ManagementRequesterWindow::RESET == hwif::REQUESTER_WINDOW_DEFAULT);
   CHECK(csr::ManagementPortControl::RESET == 0x500);
   CHECK(csr::DoorbellPage::ADDRESS == 0x10000);
@@ -326,4 +326,13 @@ TEST_CASE("names are spelt as in the sources") {
   CHECK(std::string{to_string(hwif::CqeStatus::WR_FLUSH_ERR)} == "WR_FLUSH_ERR");
   CHECK(std::string{to_string(hwif::AdminOpcode::MODIFY_QP)} == "MODIFY_QP");
   CHECK(std::string{to_string(static_cast<hwif::QpState>(7))} == "?");
+}
+
+TEST_CASE("nothing is behind the last value of an enum") {
+  STATIC_REQUIRE(hwif::LAST_QP_STATE == hwif::QpState::ERR);
+  CHECK(std::string{to_string(hwif::LAST_COUNTER)} != "?");
+  for (unsigned n = static_cast<unsigned>(hwif::LAST_COUNTER) + 1; n < 256; ++n) {
+    INFO("counter " << n);
+    CHECK(std::string{to_string(static_cast<hwif::Counter>(n))} == "?");
+  }
 }

@@ -17,7 +17,7 @@ namespace roci::soak {
 namespace {
 
 constexpr unsigned kWindow = 16;
-constexpr size_t kCounters = static_cast<size_t>(hwif::Counter::DOORBELL_ERROR_INDEX) + 1;
+constexpr size_t kCounters = static_cast<size_t>(hwif::LAST_COUNTER) + 1;
 // Looks at a NIC that rests, after which nothing will come any more. Directions post at random, so a
 // few are in order.
 constexpr unsigned kRestPatience = 2000;

@@ -6,6 +6,8 @@
 
 #include "rtl_pair.hpp"
 
+#include <roci_hwif_names.hpp>
+
 #include <poll.h>
 
 #include <algorithm>
@@ -45,7 +47,7 @@ struct RtlHosts {
   std::vector<uint64_t> counters(unsigned nic) {
     world.run(kCountedLater);
     std::vector<uint64_t> all;
-    for (size_t n = 0; n <= static_cast<size_t>(hwif::Counter::FUNCTION_RESETS); ++n) {
+    for (size_t n = 0; n <= static_cast<size_t>(hwif::LAST_COUNTER); ++n) {
       all.push_back(window(nic, n));
     }
     return all;

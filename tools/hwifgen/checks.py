@@ -260,6 +260,7 @@ def _check_names(model: Model, problems: list[str]) -> None:
         sv.add(naming.sv_enum(enum.name), origin)
         sv.add(f"{naming.upper(enum.name)}_BITS", origin)
         cpp.add(naming.camel(enum.name), origin)
+        cpp.add(f"LAST_{naming.upper(enum.name)}", origin)
         for value in enum.values:
             sv.add(naming.sv_enum_value(enum.name, value.name), f"{origin}, value {value.name}")
     register_layouts = {id(x) for x in model.all_layouts()} - {id(x) for x in model.layouts}

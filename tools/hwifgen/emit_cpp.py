@@ -42,7 +42,7 @@ def emit(model: Model) -> str:
 
 
 def emit_names(model: Model) -> str:
-    """The text of roci_hwif_names.hpp: to_string of every enum, as the sources spell it."""
+    """The text of roci_hwif_names.hpp: to_string and the largest value of every enum."""
     text = "Names of enum values for messages and reports. Not for firmware: it costs memory."
     out = [HEADER.format(text=text), '#include "roci_hwif.hpp"\n\nnamespace roci::hwif {\n']
     for enum in model.enums:
@@ -54,6 +54,10 @@ def emit_names(model: Model) -> str:
             out.append(f"    case {kind}::{naming.upper(value.name)}:\n")
             out.append(f'      return "{value.name}";\n')
         out.append('  }\n  return "?";\n}\n')
+        last = max(enum.values, key=lambda value: value.value)
+        out.append("\n" + _doc(f"The {kind} with the largest number."))
+        out.append(f"inline constexpr {kind} LAST_{naming.upper(enum.name)} =\n")
+        out.append(f"    {kind}::{naming.upper(last.name)};\n")
     out.append("\n}  // namespace roci::hwif\n")
     return "".join(out)
 
