@@ -109,7 +109,7 @@ NO_LATCH = "select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 
 # What the whole chip may take, of which device.
 LIMITS = {"wide": {"lut": 80000}, "narrow": {"lut4": 83640, "ebr": 180}}
-DEVICE = {"wide": "first limit", "narrow": "ECP5-85F"}
+DEVICE = {"wide": "UltraScale+, limit of the first slice", "narrow": "ECP5-85F"}
 
 
 class Failed(Exception):

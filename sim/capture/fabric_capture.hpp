@@ -23,8 +23,7 @@ class FabricCapture {
   /// @param interfaces    one name per port, for example "roci0"
   /// @param ns_per_cycle  core clock period: 4 for wide, 8 for narrow
   /// @throws std::invalid_argument if the names do not match the ports, std::runtime_error if the
-  /// file
-  ///         cannot be created; writing errors come out of Fabric::step()
+  ///         file cannot be created; writing errors come out of Fabric::step()
   FabricCapture(Fabric& fabric, const std::string& path, const std::vector<std::string>& interfaces,
                 unsigned ns_per_cycle);
 

@@ -13,7 +13,6 @@ namespace {
 // A rule may look at so much of a frame before it decides: all headers of the longest opcode.
 constexpr size_t kHeadBytes = 128;
 
-
 // Kinds of draws, one stream each.
 enum Kind : uint64_t {
   kDrop,

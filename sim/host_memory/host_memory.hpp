@@ -84,8 +84,7 @@ class HostMemory {
 
   /// The clock edge that ends this cycle.
   /// @throws AxiProtocolError: valid dropped or payload changed while waiting; burst not INCR, not
-  /// full
-  ///         width or across 4 KB; WLAST early or missing; strobes outside the burst
+  ///         full width or across 4 KB; WLAST early or missing; strobes outside the burst
   void step(const AxiMaster& master);
 
   /// Anything outstanding.

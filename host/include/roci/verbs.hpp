@@ -2,7 +2,7 @@
 //
 // The C boundary: verbs as libibverbs declares them, on the objects of the core. What throws below
 // becomes the errno that verbs promise and one log line here and nowhere else. Used by the preload
-// library and the rdma-core provider.
+// library.
 //
 // Objects that programs see begin with their public structure and have a zeroed kilobyte behind it,
 // where newer libraries look for fields of their own.
