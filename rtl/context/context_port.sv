@@ -4,8 +4,9 @@
 // MAC address and GID table, as registers that their readers see all at once.
 //
 // Written by the firmware over the context bus (columns PORT and GID, layouts ctx_port and ctx_gid in
-// hwif/contexts.toml). A GID takes two words; its valid bit is written last and taken away first, so
-// that no reader acts on half of one.
+// hwif/contexts.toml). A GID takes two words and changes as a whole with the second one: no frame
+// leaves with half of one. Its valid bit is written last and taken away first; it is for what is
+// received. A queue pair whose path names a GID that was taken away goes on sending with it.
 // Does not: match frames (ethernet_rx, packet_rx_dispatch) or choose GIDs (the QP's path does).
 `default_nettype none
 
@@ -17,6 +18,8 @@ module context_port (
   output roci_pkg::port_t    port_o
 );
 
+  logic [63:0] low_q;                    // first word of a GID, until the second one comes
+
   logic is_gid, is_port, selected;
   roci_pkg::gid_index_t index;
 
@@ -27,10 +30,10 @@ module context_port (
 
   always_ff @(posedge clk_i) begin
     if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd0) begin
-      port_o.gid[index][63:0] <= ctx_i.wdata;
+      low_q <= ctx_i.wdata;
     end
     if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd1) begin
-      port_o.gid[index][127:64] <= ctx_i.wdata;
+      port_o.gid[index] <= {ctx_i.wdata, low_q};
     end
     if (rst_i) begin
       port_o.mac <= '0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_read_data: judges what the peer answers: READ and atomic responses, ACKs, NAKs.
+// requester_read_data: judges what the peer answers: READ responses, ACKs, NAKs.
 //
 // Per QP: the oldest READ that is not complete (its ordinal), the bytes of it that came, and how
 // many READs were sent. So the next response expected is one number, and every packet is compared
@@ -15,7 +15,8 @@
 //   whose data did not come (wire.md 2.4). NAKs for the READ itself pass. This holds for a fatal NAK
 //   too: what it refused fails only after the READ, and that is asked for again in vain, for the
 //   peer's QP is in ERR and silent. The QP ends with RETRY_EXC_ERR, the peer knows the reason;
-// - response of wrong length: the peer is broken, the READ fails with BAD_RESP_ERR.
+// - response of wrong length: the peer is broken, the READ fails with BAD_RESP_ERR;
+// - atomic acknowledgement: answers nothing that this NIC sends, dropped.
 // Progress is made only here, in order; a READ that is sent again changes nothing.
 //
 // One packet per cycle, of one QP every two. Every packet leaves at least one item, in order.
@@ -215,8 +216,7 @@ module requester_read_data (
     is_response = judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_FIRST
                   || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_MIDDLE
                   || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_LAST
-                  || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_ONLY
-                  || judge_q.operation == roci_hwif_pkg::OPERATION_ATOMIC_ACK;
+                  || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_ONLY;
     says_last = judge_q.operation != roci_hwif_pkg::OPERATION_READ_RESP_FIRST
                 && judge_q.operation != roci_hwif_pkg::OPERATION_READ_RESP_MIDDLE;
     // MIDDLE has no AETH; the others have one that acknowledges

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_port: rows written are what readers see and what is read back; other columns are not
-// answered; nothing is valid after reset.
+// context_port: rows written are what readers see and what is read back, never half of one; other
+// columns are not answered; nothing is valid after reset.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -36,7 +36,11 @@ TEST_CASE("rows of the port") {
   unsigned valid = 0;
   for (int n = 0; n < 300; ++n) {
     const auto index = static_cast<unsigned>(random.below(gids));
+    const auto shown = [&] { return pkg::port_t::unpack(dut->port_o).gid; };
+    const auto before = shown();
     access(dut, CtxColumn::GID, true, index, 0, low[index] = random());
+    dut.tick(random.below(4));
+    REQUIRE(shown() == before);
     access(dut, CtxColumn::GID, true, index, 1, high[index] = random());
     const std::uint64_t used = random.below(2);
     access(dut, CtxColumn::GID, true, index, 2, used);

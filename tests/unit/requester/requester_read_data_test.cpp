@@ -21,7 +21,8 @@ namespace hwif = roci::hwif;
 
 namespace {
 
-constexpr unsigned kFirst = 0x0d, kMiddle = 0x0e, kLast = 0x0f, kOnly = 0x10, kAck = 0x11;
+constexpr unsigned kFirst = 0x0d, kMiddle = 0x0e, kLast = 0x0f, kOnly = 0x10, kAck = 0x11,
+                   kAtomicAck = 0x12;
 
 struct Read {
   std::int64_t first = 0;          // packet number
@@ -310,6 +311,11 @@ TEST_CASE("random responses, acknowledgements and nonsense follow the rules") {
         if (random.chance(0.01)) length = static_cast<std::uint32_t>(random.below(4096));
       } else if (random.chance(0.05)) {
         opcode = static_cast<unsigned>(random.below(13));
+      } else if (random.chance(0.1)) {
+        // of the right size and at the right place, but nobody asked for it
+        const std::uint32_t left = q.reads.empty() ? 8 : q.reads.front().length - q.received;
+        opcode = kAtomicAck;
+        length = std::min(left, q.bytes());
       }
       auto p = bench.response(number, opcode, at, length, syndrome);
       if (random.chance(0.03)) p.state = static_cast<pkg::qp_state_e>(random.below(7));
