@@ -86,6 +86,7 @@ module roci_control #(
   // timers
   input  wire roci_pkg::ack_state_t         ack_state_i,
   input  wire roci_pkg::sent_t              sent_i,
+  input  wire context_pkg::rewound_t        rewound_i,
   input  wire                               rnr_valid_i,
   output logic                              rnr_ready_o,
   input  wire roci_pkg::rnr_wait_t          rnr_i,
@@ -272,7 +273,7 @@ module roci_control #(
   );
   context_timer u_timer (
     .clk_i, .rst_i, .ctx_i(ctx_o), .ctx_o(ctx_timer),
-    .ack_state_i, .sent_i, .state_i(state_o), .rnr_valid_i, .rnr_ready_o, .rnr_i, .rnr_o,
+    .ack_state_i, .sent_i, .rewound_i, .state_i(state_o), .rnr_valid_i, .rnr_ready_o, .rnr_i, .rnr_o,
     .report_valid_o, .report_ready_i, .report_o,
     .clock_o, .time_step_i, .next_expiry_valid_o, .next_expiry_o,
     .colour_i(colour_o), .fence_busy_o(timer_busy), .ready_o(timer_ready)

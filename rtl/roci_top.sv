@@ -137,6 +137,7 @@ module roci_top #(
   roci_pkg::doorbell_t doorbell;
   roci_pkg::ack_state_t ack_state;
   roci_pkg::sent_t sent;
+  context_pkg::rewound_t rewound;
   roci_pkg::epoch_bcast_t epoch;
 
   assign ctx_outside = ctx_fetch | ctx_packetizer | ctx_ack | ctx_retry | ctx_read | ctx_responder
@@ -323,6 +324,7 @@ module roci_top #(
     .result_o(retry_result),
     .rewind_valid_o(rewind_valid[1]), .rewind_ready_i(rewind_ready[1]), .rewind_o(rewind[1]),
     .rnr_valid_o(rnr_wait_valid), .rnr_ready_i(rnr_wait_ready), .rnr_o(rnr_wait), .rnr_i(rnr),
+    .sent_i(sent), .rewound_o(rewound),
     .fence_busy_o(retry_busy), .counters_o(retry_count), .ready_o(retry_ready)
   );
   requester_read_data u_read_data (
@@ -518,7 +520,7 @@ module roci_top #(
     .fence_busy_o(control_busy), .commands_o(commands),
     .xlat_valid_i(xlat_valid), .xlat_ready_o(xlat_ready), .xlat_i(xlat),
     .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(answer),
-    .ack_state_i(ack_state), .sent_i(sent),
+    .ack_state_i(ack_state), .sent_i(sent), .rewound_i(rewound),
     .rnr_valid_i(rnr_wait_valid), .rnr_ready_o(rnr_wait_ready), .rnr_i(rnr_wait),
     .report_valid_o(report_valid), .report_ready_i(report_ready), .report_o(report),
     .time_step_i, .next_expiry_valid_o, .next_expiry_o,

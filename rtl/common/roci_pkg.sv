@@ -262,8 +262,7 @@ package roci_pkg;
     logic [511:0] block;
   } wqe_block_t;
 
-  // sq_scheduler -> wqe_fetch: a QP that may have something to fetch. Its producer index follows one
-  // cycle after the transfer.
+  // sq_scheduler -> wqe_fetch: a QP that may have work; its producer index follows a cycle later.
   typedef struct packed {
     qp_t qp;
     logic woken;                     // something changed since the last pop: a stalled QP may go on
@@ -347,6 +346,7 @@ package roci_pkg;
     qp_t qp;
     psn_t psn;                       // of this packet
     psn_t next_psn;                  // one past the highest PSN ever sent (READ: past its responses)
+    logic current;                   // no rewind was applied since its WQE was fetched
   } sent_t;
 
   // What the ack side tells the packetizer whenever it changes. Always accepted.

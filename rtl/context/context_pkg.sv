@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_pkg: types between the parts of the translation cache (context_mtt_*), and what a failed
-// address check is in a completion.
+// context_pkg: types between the parts of the translation cache (context_mtt_*), what a failed
+// address check is in a completion, and what context_timer hears of rewinds.
 `default_nettype none
 
 package context_pkg;
@@ -59,6 +59,13 @@ package context_pkg;
                        8'(roci_hwif_pkg::VENDOR_STATUS_KEY_INVALID)};
     endcase
   endfunction
+
+  // requester_retry -> context_timer: the QP went back, and has sent nothing since. Always accepted,
+  // never in the cycle of a sent_t, after the last packet that was `current` before.
+  typedef struct packed {
+    logic valid;
+    roci_pkg::qp_t qp;
+  } rewound_t;
 
 endpackage
 

@@ -6,8 +6,10 @@
 // what is acknowledged with what was sent (replicas) and keeps one deadline per QP, in quarters of
 // a tick:
 // - ACK timer (wire.md 2.8): runs while something is outstanding, from the visit that first sees
-//   it, again from each visit that sees progress. Expires T = 4.096 us * 2^timeout later or up to
-//   two ticks after that (allowed: [T, 4T]); a report, and it starts again. timeout 0: never.
+//   it, again from each visit that sees progress, and after a rewind from the visit that first sees
+//   that the QP has sent again: it does not run while the QP waits for its turn. Expires
+//   T = 4.096 us * 2^timeout later or up to two ticks after that (allowed: [T, 4T]); a report, and it
+//   starts again. timeout 0: never.
 // - RNR wait (wire.md 2.7): from rnr_i on, at least the coded time and less than one tick and two
 //   quarters longer, which is below the next code's time. It stops the ACK timer. Ends by its
 //   deadline or when the QP leaves RTS and SQD; both ends are told to the replicas of the waits
@@ -17,7 +19,7 @@
 //
 // Does not: count retries (requester_retry), look at anything but PSNs and states.
 // Neighbours: requester_ack (acked PSNs; reports), requester_packetizer (sent PSNs),
-// requester_retry (waits) → here. Column QP_TIMER: ctx_qp_timer of hwif/contexts.toml.
+// requester_retry (waits, rewinds) → here. Column QP_TIMER: ctx_qp_timer of hwif/contexts.toml.
 `default_nettype none
 
 module context_timer #(
@@ -34,6 +36,7 @@ module context_timer #(
   // replicas, always accepted
   input  roci_pkg::ack_state_t        ack_state_i,
   input  roci_pkg::sent_t             sent_i,
+  input  context_pkg::rewound_t       rewound_i,
   input  roci_pkg::state_bcast_t      state_i,
 
   input  wire                         rnr_valid_i,       // a wait begins
@@ -222,6 +225,7 @@ module context_timer #(
   logic [4:0] timeout;
   roci_pkg::psn_t acked, sent;
   logic live, due, row_write, report, report_room;
+  logic going;                                           // has sent since it was rewound
   roci_pkg::rnr_bcast_t rnr;
   when_t overdue, ack_deadline;
 
@@ -249,7 +253,7 @@ module context_timer #(
         rnr.valid = op_valid_q && row.mode == RNR && (due || !live);
         if (row.mode == RNR && !due && live) begin
           // waits
-        end else if (!live || timeout == '0 || acked == sent) begin
+        end else if (!live || timeout == '0 || acked == sent || !going) begin
           next.mode = IDLE;
         end else if (row.mode != ACK || row.seen != acked) begin
           next.mode = ACK;
@@ -403,6 +407,14 @@ module context_timer #(
     .waddr_i(sent_i.valid ? index_t'(sent_i.qp) : ctx_qp),
     .wdata_i(sent_i.valid ? sent_i.next_psn : ctx_row.psn),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(sent)
+  );
+
+  // Needs no start: whatever has something to wait for has sent it.
+  common_ram_sdp #(.WIDTH(1), .DEPTH(QPS), .STYLE(STYLE)) u_going (
+    .clk_i, .we_i(sent_i.valid ? sent_i.current : rewound_i.valid),
+    .waddr_i(sent_i.valid ? index_t'(sent_i.qp) : index_t'(rewound_i.qp)),
+    .wdata_i(sent_i.valid),
+    .re_i(1'b1), .raddr_i(op.qp), .rdata_o(going)
   );
 
   common_ram_cleared #(.WIDTH(1), .DEPTH(QPS), .STYLE(STYLE)) u_live (

@@ -116,6 +116,7 @@ module requester_packetizer #(
   step_e step_q, step_d;
   requester_send_pkg::row_t row_q;     // row of the QP at work, from LOAD on
   logic begun_q;                       // row_q and psn_q are valid: it is not the first LOAD
+  logic moved_q;                       // a packet of the WQE was sent since it was taken
   logic in_hand_q;                     // an SGE of the WQE is in hand
   logic passed_q;                      // packets below resume_psn are passed over
   roci_pkg::psn_t psn_q;               // of the packet at work or the next one
@@ -410,7 +411,7 @@ module requester_packetizer #(
   // flip its WQE is fetched again, with the new colour. After a packet, so that it gets on.
   assign quantum_over = (packets_q == PACKET_BITS'(QUANTUM_PACKETS)
                          && cycles_q == CYCLE_BITS'(QUANTUM_CYCLES))
-                        || (begun_q && wqe.colour != colour_i);
+                        || (moved_q && wqe.colour != colour_i);
   assign quantum_late = cycles_q >= CYCLE_BITS'(QUANTUM_CYCLES - QUANTUM_CYCLES / 8);
 
   // ------------------------------------------------------------------------------ steps
@@ -530,6 +531,7 @@ module requester_packetizer #(
         packet_left_q <= packet_left_q - piece_length;
         inline_q <= inline_q + 9'(piece_length);
         if (piece_last) begin
+          moved_q <= 1'b1;
           row_q <= commit_row;
           psn_q <= psn_q + 24'd1;
           left_q <= left_q - 32'(packet_len_q);
@@ -540,6 +542,7 @@ module requester_packetizer #(
 
     if (take) begin
       begun_q <= 1'b0;
+      moved_q <= 1'b0;
       in_hand_q <= 1'b0;
       passed_q <= 1'b0;
       left_q <= next_wqe.length;
@@ -605,6 +608,7 @@ module requester_packetizer #(
     sent_o.qp <= wqe.qp;
     sent_o.psn <= psn_q;
     sent_o.next_psn <= commit_row.max_psn;
+    sent_o.current <= look.epoch == wqe.epoch;
     stalled_o <= step_q == DECIDE && !rst_i ? stall : '0;
     resent_o <= packet_done && !rst_i && resent;
   end

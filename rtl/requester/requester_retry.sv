@@ -12,12 +12,17 @@
 // - RNR NAK: context_timer begins the wait, then the QP rewinds and sleeps; RNR NAKs and timeouts
 //   during the wait are late ones and do nothing, but for the RNR NAK of a later packet (a copy of the
 //   first one was executed meanwhile): its wait begins anew;
+// - what was rewound and has not had its turn since is not charged: a timeout, or a NAK that brings no
+//   progress, does nothing before the QP has sent a packet again. So RETRY_EXC_ERR comes after
+//   retry_cnt + 1 sends, however long the QP waits among others. A rewound QP always sends again or
+//   fails: something of it is not acknowledged, and all windows are open for that;
 // - underruns, overtaken rewinds and flushes rewind without counting.
-// A request takes five to ten cycles, one at a time: losses are rare, and a QP has one request at
-// most.
+// A request takes about ten cycles, an RNR wait five more; one at a time: losses are rare, and a QP
+// has one request at most.
 //
 // Does not: find the rewind point, measure time.
-// Neighbours: requester_ack ⇄ here → queue_wqe_fetch (rewinds), context_timer (waits).
+// Neighbours: requester_ack ⇄ here → queue_wqe_fetch (rewinds), context_timer (waits; what was
+// rewound). requester_packetizer → here.
 // Column QP_RETRY: ctx_qp_retry of hwif/contexts.toml.
 `default_nettype none
 
@@ -45,6 +50,9 @@ module requester_retry (
   output roci_pkg::rnr_wait_t         rnr_o,
   input  roci_pkg::rnr_bcast_t        rnr_i,             // replica of the waits
 
+  input  roci_pkg::sent_t             sent_i,            // always accepted
+  output context_pkg::rewound_t       rewound_o,         // nothing was sent since
+
   output roci_pkg::fence_busy_t       fence_busy_o,
   output roci_pkg::retry_counters_t   counters_o,
   output logic                        ready_o            // the replica is cleared after reset
@@ -66,13 +74,16 @@ module requester_retry (
   } row_t;
 
   // IDLE takes a request and reads the rows; DECIDE; RNR hands over the wait, TOLD gives its
-  // broadcast time to be everywhere; REWIND hands over the rewind; RESULT answers.
-  typedef enum logic [2:0] {IDLE, DECIDE, RNR, TOLD, REWIND, RESULT} state_e;
+  // broadcast time to be everywhere; REWIND hands over the rewind; FORGET waits until what is sent
+  // knows of it (two cycles after the broadcast of the epoch, which comes with the acceptance), and
+  // forgets what was sent before; RESULT answers. The first packet of the new epoch is sent some ten
+  // cycles after the acceptance at the earliest: it was not even fetched.
+  typedef enum logic [2:0] {IDLE, DECIDE, RNR, TOLD, REWIND, FORGET, RESULT} state_e;
 
   // ------------------------------------------------------------------------------ state
   state_e state_q, state_d;
   roci_pkg::retry_request_t request_q;
-  logic [1:0] told_q;                  // cycles since the wait was handed over
+  logic [1:0] told_q;                  // cycles since the wait, or the rewind, was handed over
   logic failed_q;
   logic [6:0] status_q;
   logic [7:0] vendor_status_q;
@@ -82,6 +93,7 @@ module requester_retry (
   limits_t limits;
   row_t row, row_next;
   logic waiting;                       // RNR wait of the QP
+  logic sent;                          // it has sent since it was rewound
   logic row_write;
   logic is_nak, counts, acts, exceeded;
   logic [6:0] status;
@@ -104,6 +116,7 @@ module requester_retry (
     vendor_status = is_nak ? 8'(roci_hwif_pkg::VENDOR_STATUS_RETRY_SEQUENCE)
                            : 8'(roci_hwif_pkg::VENDOR_STATUS_RETRY_TIMEOUT);
     if (is_nak && row_next.suppress) acts = 1'b0;
+    if (counts && !sent && !(is_nak && request_q.progressed)) acts = 1'b0;
     if (waiting && (counts || (request_q.cause == roci_pkg::RETRY_RNR && !request_q.progressed))) begin
       acts = 1'b0;
     end
@@ -135,7 +148,8 @@ module requester_retry (
       // The wait is on before the QP can be fetched again.
       RNR: if (rnr_ready_i) state_d = TOLD;
       TOLD: if (told_q == '1) state_d = REWIND;
-      REWIND: if (rewind_ready_i) state_d = RESULT;
+      REWIND: if (rewind_ready_i) state_d = FORGET;
+      FORGET: if (rewound_o.valid) state_d = RESULT;
       RESULT: if (result_ready_i) state_d = IDLE;
       default: state_d = IDLE;
     endcase
@@ -154,6 +168,9 @@ module requester_retry (
     rnr_valid_o = state_q == RNR;
     rnr_o.qp = request_q.qp;
     rnr_o.code = request_q.rnr_code;
+
+    rewound_o.valid = state_q == FORGET && told_q[1] && !sent_i.valid;
+    rewound_o.qp = request_q.qp;
 
     result_valid_o = state_q == RESULT;
     result_o.colour = request_q.colour;
@@ -179,7 +196,7 @@ module requester_retry (
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == IDLE) request_q <= request_i;
-    told_q <= state_q == TOLD ? told_q + 2'd1 : '0;
+    told_q <= state_q == TOLD || state_q == FORGET ? told_q + 2'd1 : '0;
     if (state_q == DECIDE) begin
       failed_q <= acts && exceeded;
       status_q <= status;
@@ -243,6 +260,13 @@ module requester_retry (
     .clk_i, .rst_i, .ready_o,
     .we_i(rnr_i.valid), .waddr_i(rnr_i.qp), .wdata_i(rnr_i.waiting),
     .re_i(1'b1), .raddr_i(request_i.qp), .rdata_o(waiting)
+  );
+
+  // Needs no start: whatever has something to wait for has sent it.
+  common_ram_sdp #(.WIDTH(1), .DEPTH(QPS), .STYLE(STYLE)) u_sent (
+    .clk_i, .we_i(sent_i.valid ? sent_i.current : rewound_o.valid),
+    .waddr_i(sent_i.valid ? sent_i.qp : rewound_o.qp), .wdata_i(sent_i.valid),
+    .re_i(1'b1), .raddr_i(request_i.qp), .rdata_o(sent)
   );
 
   // ------------------------------------------------------------------------ assertions

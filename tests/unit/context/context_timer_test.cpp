@@ -55,6 +55,7 @@ struct Bench : Agent {
   Dut<DUT_CLASS> dut;
   Broadcast<pkg::ack_state_t> acked;
   Broadcast<pkg::sent_t> sent;
+  Broadcast<roci::sv::context_pkg::rewound_t> rewound;
   Broadcast<pkg::state_bcast_t> state;
   Source<pkg::rnr_wait_t> rnr;
   Sink<pkg::timer_report_t> report;
@@ -71,6 +72,7 @@ struct Bench : Agent {
       : dut(salt),
         acked("acked", dut->ack_state_i),
         sent("sent", dut->sent_i),
+        rewound("rewound", dut->rewound_i),
         state("state", dut->state_i),
         rnr("rnr", dut->rnr_valid_i, dut->rnr_ready_o, dut->rnr_i),
         report("report", dut->report_valid_o, dut->report_ready_i, dut->report_o) {
@@ -79,7 +81,7 @@ struct Bench : Agent {
     dut->colour_i = 0;
     dut.reset();
     for (Agent* agent :
-         std::initializer_list<Agent*>{&acked, &sent, &state, &rnr, &report, this}) {
+         std::initializer_list<Agent*>{&acked, &sent, &rewound, &state, &rnr, &report, this}) {
       dut.attach(*agent);
     }
     report.collect();
@@ -133,12 +135,19 @@ struct Bench : Agent {
     state.push(b);
     dut.run_until([&] { return state.empty(); }, "state");
   }
-  void send(unsigned qp, std::uint32_t next) {
+  void send(unsigned qp, std::uint32_t next, bool current = true) {
     pkg::sent_t b{};
+    b.current = current;
     b.qp = static_cast<decltype(b.qp)>(qp);
     b.next_psn = next;
     sent.push(b);
     dut.run_until([&] { return sent.empty(); }, "sent");
+  }
+  void rewind(unsigned qp) {
+    roci::sv::context_pkg::rewound_t b{};
+    b.qp = static_cast<decltype(b.qp)>(qp);
+    rewound.push(b);
+    dut.run_until([&] { return rewound.empty(); }, "rewound");
   }
   void ack(unsigned qp, std::uint32_t psn) {
     pkg::ack_state_t b{};
@@ -211,6 +220,43 @@ TEST_CASE("progress starts the ACK timer again") {
     CHECK(bench.reports[0].clock - from >= 8 * kTick);
     CHECK(bench.reports[0].clock - from <= 32 * kTick);
     CHECK(bench.reports[0].psn == 19);
+  }
+}
+
+TEST_CASE("after a rewind the ACK timer runs from the next packet on, not before") {
+  Random random;
+  for (int round = 0; round < 5; ++round) {
+    Bench bench(random());
+    const auto qp = static_cast<unsigned>(random.below(kQps));
+    const unsigned other = (qp + 1) % kQps;
+    bench.start(qp, 3, 0);
+    bench.start(other, 3, 0);
+    bench.send(qp, 5);
+    bench.dut.run_until([&] { return bench.reports.size() == 1; }, "report", 40 * kTick);
+    bench.dut.tick(random.below(4 * kTick));
+    bench.rewind(qp);
+    bench.dut.tick(3);
+    CHECK(bench.reports.size() == 1);
+    bench.send(qp, 5, false);             // decided before
+    bench.dut.tick(random.between(60, 90) * kTick);
+    CHECK(bench.reports.size() == 1);
+    bench.send(other, 1);                 // that of another one runs
+    bench.dut.run_until([&] { return bench.reports.size() == 2; }, "report", 40 * kTick);
+    CHECK(bench.reports[1].qp == other);
+    bench.ack(other, 1);
+    bench.send(qp, 5);
+    const auto from = bench.dut->clock_o;
+    bench.dut.run_until([&] { return bench.reports.size() == 3; }, "report", 40 * kTick);
+    CHECK(bench.reports[2].qp == qp);
+    CHECK(bench.reports[2].clock - from >= 8 * kTick);
+    CHECK(bench.reports[2].clock - from <= 32 * kTick);
+    // and again without a rewind
+    bench.dut.run_until([&] { return bench.reports.size() == 4; }, "report", 40 * kTick);
+    // nor does what waits for its turn hold up a step of time
+    bench.rewind(qp);
+    bench.dut.tick(3 * (kTick + kQps));
+    CHECK(bench.dut->next_expiry_valid_o == 1);
+    CHECK(bench.dut->next_expiry_o == 0xffffffff);
   }
 }
 

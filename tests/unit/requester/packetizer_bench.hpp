@@ -51,6 +51,8 @@ struct Bench : Agent {
   Sink<pkg::rewind_req_t> rewind;
   Sink<pkg::tx_item_t> item;
   std::deque<pkg::sent_t> sent;              // expected
+  std::uint64_t stale_from = ~0ull;          // cycle from which on its packets are of an old epoch
+  unsigned stale = 0;                        // how many those were
   std::uint64_t resent = 0, resent_expected = 0;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> records_due;
   std::uint64_t items_expected = 0, inflight_expected = 0, read_expected = 0;
@@ -162,6 +164,10 @@ struct Bench : Agent {
   void sample() override {
     if (const auto s = pkg::sent_t::unpack(dut->sent_o); s.valid && checks_sent) {
       REQUIRE_FALSE(sent.empty());
+      if (dut.cycle() >= stale_from) {
+        sent.front().current = false;
+        ++stale;
+      }
       REQUIRE(s == sent.front());
       sent.pop_front();
     }
@@ -350,6 +356,7 @@ struct Bench : Agent {
       const std::uint32_t end = (qp.psn + (read ? count : n + 1)) & kPsnMask;
       if (psn_before(qp.max_psn, end)) qp.max_psn = end;
       s.next_psn = qp.max_psn;
+      s.current = true;
       sent.push_back(s);
       if (read) break;
     }
@@ -369,6 +376,7 @@ struct Bench : Agent {
       s.qp = static_cast<decltype(s.qp)>(qp.number);
       s.psn = (qp.psn + n) & kPsnMask;
       s.next_psn = (qp.psn + n + 1) & kPsnMask;
+      s.current = true;
       sent.push_back(s);
     }
   }

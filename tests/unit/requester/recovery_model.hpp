@@ -159,6 +159,7 @@ class World : public Agent {
   Chances chances;
   std::map<unsigned, Sender> senders;
   std::set<unsigned> posting;                    // QPs whose programs go on posting
+  std::set<unsigned> held;                       // QPs that get no turn, as if many others had theirs
   Link<Sent> out;
   Link<Answer> back;
   std::map<std::string, std::uint64_t> counters;
@@ -486,6 +487,10 @@ class World : public Agent {
     if (ready_.empty() || bursts_.size() >= 4 || !random.chance(0.5)) return;
     Sender& s = senders.at(ready_.front());
     ready_.pop_front();
+    if (held.count(s.number)) {
+      ready_.push_back(s.number);
+      return;
+    }
     s.queued = false;
     if (s.waiting) return;                       // the end of the wait wakes it
     const unsigned there = (s.producer - s.fetch_point) & 0xffff;
@@ -495,7 +500,7 @@ class World : public Agent {
     b.epoch = s.epoch;
     b.index = s.fetch_point;
     b.count = std::min(there, static_cast<unsigned>(random.between(1, 5)));
-    b.sample_at = now_ + random.between(1, 40);
+    b.sample_at = now_ + random.between(8, 40);
     b.ready_at = std::max(b.sample_at + random.between(1, 40), last_ready_);
     last_ready_ = b.ready_at;
     s.fetch_point = (s.fetch_point + b.count) & 0xffff;
@@ -634,7 +639,7 @@ class World : public Agent {
       emit(s, r, hand_psn_, last || (s.stop && psn_add(hand_psn_, 1) == *s.stop));
       hand_psn_ = psn_add(hand_psn_, 1);
     }
-    pause_ = static_cast<unsigned>(random.below(4));
+    pause_ = static_cast<unsigned>(random.between(2, 5));   // three cycles per packet at least
     if (hand_psn_ == end) finish(s, r);
   }
 
@@ -684,6 +689,7 @@ class World : public Agent {
     t.qp = static_cast<decltype(t.qp)>(s.number);
     t.psn = psn;
     t.next_psn = s.tx_max;
+    t.current = hand_epoch_ == s.epoch;
     sent_.push(t);
     if (s.poison && psn_diff(psn, *s.poison) >= 0) return;
     if (r->refused && psn == r->last()) {

@@ -344,6 +344,7 @@ TEST_CASE("the byte cap counts small packets as small again behind the longest R
 
 TEST_CASE("an epoch or a state takes effect between packets") {
   Random random;
+  unsigned stale = 0;
   for (int round = 0; round < 20; ++round) {
     Bench bench(random);
     bench.window(31);
@@ -362,11 +363,14 @@ TEST_CASE("an epoch or a state takes effect between packets") {
       s.qp = static_cast<decltype(s.qp)>(qp.number);
       s.psn = (first + n) & kPsnMask;
       s.next_psn = (first + n + 1) & kPsnMask;
+      s.current = true;
       bench.sent.push_back(s);
     }
     bench.dut.run_until([&] { return bench.item.received().size() >= packets; }, "packets");
     if (rewound) {
       bench.next_epoch(qp, first);
+      // requester_retry waits so long before it forgets what was sent
+      bench.stale_from = bench.dut.cycle() + 3;
       bench.dut.tick();
     } else {
       // the flush record has the PSNs of the whole message
@@ -390,6 +394,8 @@ TEST_CASE("an epoch or a state takes effect between packets") {
     if (rewound) {
       // the new epoch resends from its point, and knows how far it ever was
       const auto sent = bench.item.received().size();
+      stale += bench.stale;
+      bench.stale_from = ~0ull;
       bench.sent.clear();
       for (std::uint32_t n = 0; n < 20; ++n) {
         pkg::sent_t s{};
@@ -398,6 +404,7 @@ TEST_CASE("an epoch or a state takes effect between packets") {
         s.psn = (first + n) & kPsnMask;
         s.next_psn = (first + std::max<std::uint32_t>(n + 1, static_cast<std::uint32_t>(sent))) &
                      kPsnMask;
+        s.current = true;
         bench.sent.push_back(s);
       }
       qp.index = index;
@@ -408,6 +415,7 @@ TEST_CASE("an epoch or a state takes effect between packets") {
       REQUIRE(bench.resent == std::min<std::size_t>(sent, 20));
     }
   }
+  CHECK(stale > 0);
 }
 
 // The row of a QP is of the epoch in which a WQE of it was looked at last, however many epochs ended
@@ -484,6 +492,7 @@ TEST_CASE("what goes on in SQD is known two cycles after its broadcast") {
       s.qp = 11;
       s.psn = psn;
       s.next_psn = (psn + 1) & kPsnMask;
+      s.current = true;
       bench.sent.push_back(s);
       bench.dut.tick(offset);
       pkg::state_bcast_t b{};
@@ -581,6 +590,51 @@ TEST_CASE("fence: a long message of nobody's rival is fetched again with the new
     // queue_wqe_fetch goes back; then nothing of the old colour is left
     bench.next_epoch(qp, r.point.resume_psn);
     bench.dut.run_until([&] { return bench.dut->fence_busy_o == 0; }, "the fence's end", 200);
+  }
+}
+
+TEST_CASE("fence: a message taken up again in its middle sends a packet before it yields") {
+  Random random;
+  for (int round = 0; round < 8; ++round) {
+    Bench bench(random);
+    bench.window(31);
+    Qp qp = bench.open(3);
+    bench.colour = round % 2;
+    bench.checks_items = false;
+    bench.checks_sent = false;
+    bench.rewind.collect();
+    bench.inflight.collect();
+    bench.read_record.collect();
+    const bool read = round % 4 >= 2;
+    const Wqe w = write_of(600 * qp.ctx.mtu(), random, read ? kRead : kWrite);
+    bench.push(qp, w);
+    bench.dut.run_until([&] { return bench.item.received().size() >= (read ? 1u : 20u); }, "packets");
+    const auto sent = bench.item.received().size();
+    // a rewind to its 10th packet; by the time of its turn a fence has begun
+    --qp.index;
+    const std::uint32_t resume = (qp.psn + 10) & kPsnMask;
+    bench.next_epoch(qp, resume);
+    bench.dut.tick(60);
+    const auto again = bench.item.received().size();
+    REQUIRE(again >= sent);
+    bench.push(qp, w);
+    bench.colour ^= 1;
+    bench.dut.run_until(
+        [&] { return !bench.rewind.received().empty() || bench.item.received().size() > again; },
+        "a packet", 300);
+    bench.dut.run_until(
+        [&] { return read ? bench.item.received().size() > again : !bench.rewind.received().empty(); },
+        "a yield", 300);
+    CAPTURE(round, read);
+    REQUIRE(bench.item.received().size() > again);
+    CHECK(bench.item.received()[again].desc.psn == resume);
+    if (!read) {
+      const auto r = bench.rewind.received()[0];
+      CHECK(r.kind == kYield);
+      CHECK(r.point.first_psn == qp.psn);
+      CHECK(((r.point.resume_psn - resume) & kPsnMask) >= 1);
+      CHECK(((r.point.resume_psn - resume) & kPsnMask) <= 4);
+    }
   }
 }
 

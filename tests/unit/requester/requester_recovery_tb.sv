@@ -80,6 +80,7 @@ module requester_recovery_tb #(
   logic report_valid, report_ready, wait_valid, wait_ready;
   roci_pkg::timer_report_t report;
   roci_pkg::rnr_wait_t rnr_wait;
+  context_pkg::rewound_t rewound;
 
   requester_ack u_ack (
     .clk_i, .rst_i, .ctx_i, .ctx_o(ack_ctx),
@@ -106,7 +107,7 @@ module requester_recovery_tb #(
     .result_valid_o(result_valid), .result_ready_i(result_ready), .result_o(result),
     .rewind_valid_o, .rewind_ready_i, .rewind_o,
     .rnr_valid_o(wait_valid), .rnr_ready_i(wait_ready), .rnr_o(rnr_wait), .rnr_i(rnr_o),
-    .fence_busy_o(retry_busy), .counters_o, .ready_o(retry_ready)
+    .sent_i, .rewound_o(rewound), .fence_busy_o(retry_busy), .counters_o, .ready_o(retry_ready)
   );
 
   requester_read_data u_read (
@@ -118,7 +119,7 @@ module requester_recovery_tb #(
 
   context_timer #(.TICK_CYCLES(TICK_CYCLES), .QP_BITS(TIMER_QP_BITS)) u_timer (
     .clk_i, .rst_i, .ctx_i, .ctx_o(timer_ctx),
-    .ack_state_i(ack_state_o), .sent_i, .state_i,
+    .ack_state_i(ack_state_o), .sent_i, .rewound_i(rewound), .state_i,
     .rnr_valid_i(wait_valid), .rnr_ready_o(wait_ready), .rnr_i(rnr_wait), .rnr_o,
     .report_valid_o(report_valid), .report_ready_i(report_ready), .report_o(report),
     .clock_o, .time_step_i(32'd0), .next_expiry_valid_o(), .next_expiry_o(),

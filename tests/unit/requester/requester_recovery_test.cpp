@@ -173,6 +173,56 @@ TEST_CASE("no ACK ever: retry_cnt + 1 sends in [T, 4T], then RETRY_EXC_ERR (scen
   CHECK_FALSE(s.failure);
 }
 
+TEST_CASE("a rewound QP is charged nothing before it has sent again, however late its turn comes") {
+  for (const bool silent : {false, true}) {
+    for (const unsigned retry_cnt : {1u, 3u}) {
+      Bench bench(20 + retry_cnt);
+      bench.record_wire = true;
+      Sender& s = bench.start(2, 0xfffffe, kTimeout, retry_cnt, 7);
+      bench.post(s, pkg::INFLIGHT_SEND, 4, true);
+      if (silent) {
+        s.peer.silent = true;
+      } else {
+        bench.out.lose(3);                                 // nothing behind it: the timer finds it
+      }
+      for (unsigned sends = 1;; ++sends) {
+        std::vector<std::uint64_t> sent;
+        bench.dut.run_until([&] { return bench.counters["timeout"] == sends || s.failure; },
+                            "the timer", 5 * kTick * 32);
+        INFO("retry_cnt " << retry_cnt << ", sends " << sends);
+        if (sends > retry_cnt) break;
+        REQUIRE_FALSE(s.failure);
+        // others have their turns for ten timeouts
+        bench.held.insert(2);
+        bench.dut.tick(10 * kTick * 32);
+        CHECK(bench.counters["timeout"] == sends);
+        REQUIRE_FALSE(s.failure);
+        bench.held.erase(2);
+        const auto before = bench.wire.size();
+        bench.dut.run_until([&] { return bench.wire.size() > before; }, "its turn", 500);
+        const auto at = bench.dut.cycle();
+        if (!silent) break;
+        // the timer runs from there
+        bench.dut.run_until([&] { return bench.counters["timeout"] > sends || s.failure; },
+                            "the timer again", 5 * kTick * 32);
+        CHECK(bench.dut.cycle() - at >= kTick * 32);
+        CHECK(bench.dut.cycle() - at <= 4 * kTick * 32);
+      }
+      bench.drain();
+      if (silent) {
+        REQUIRE(s.failure);
+        CHECK(s.failure->first == code(hwif::CqeStatus::RETRY_EXC_ERR));
+        CHECK(bench.wire.size() == 4 * (retry_cnt + 1));
+        CHECK(bench.counters["timeout"] == retry_cnt);
+      } else {
+        CHECK_FALSE(s.failure);
+        CHECK(s.done == 1);
+        CHECK(bench.counters["timeout"] == 1);
+      }
+    }
+  }
+}
+
 TEST_CASE("RNR: nothing before its time, then everything from its PSN on (scenarios 4, 5)") {
   {
     // code 14 (1.28 ms = 312.5 ticks) while the ACK timeout is 2 ticks

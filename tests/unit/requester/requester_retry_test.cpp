@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <deque>
 #include <map>
 #include <vector>
 
@@ -36,9 +37,11 @@ struct Bench {
   Sink<pkg::rewind_req_t> rewind;
   Sink<pkg::rnr_wait_t> rnr;
   Broadcast<pkg::rnr_bcast_t> waits;
+  Broadcast<pkg::sent_t> sent;
   std::vector<Step> steps;
   std::vector<pkg::rewind_point_t> points;
   std::map<std::string, unsigned> counters;
+  unsigned rewound = 0;                  // times told to context_timer
 
   struct Watch : Agent {
     Bench& bench;
@@ -51,6 +54,14 @@ struct Bench {
       bench.counters["rnr"] += c.retry_rnr;
       bench.counters["underrun"] += c.retry_underrun;
       bench.counters["overtook"] += c.retry_ack_overtook;
+      const auto r = roci::sv::context_pkg::rewound_t::unpack(bench.dut->rewound_o);
+      if (r.valid) {
+        ++bench.rewound;
+        REQUIRE_FALSE(pkg::sent_t::unpack(bench.dut->sent_i).valid);
+        REQUIRE_FALSE(bench.steps.empty());
+        REQUIRE(bench.steps.back().what == 'w');
+        REQUIRE(bench.steps.back().qp == r.qp);
+      }
     }
     void drive() override {}
   } watch{*this};
@@ -61,7 +72,8 @@ struct Bench {
         result("result", dut->result_valid_o, dut->result_ready_i, dut->result_o),
         rewind("rewind", dut->rewind_valid_o, dut->rewind_ready_i, dut->rewind_o),
         rnr("rnr", dut->rnr_valid_o, dut->rnr_ready_i, dut->rnr_o),
-        waits("waits", dut->rnr_i) {
+        waits("waits", dut->rnr_i),
+        sent("sent", dut->sent_i) {
     pkg::ctx_req_t{}.pack(dut->ctx_i);
     dut.reset();
     result.collect();
@@ -80,6 +92,7 @@ struct Bench {
     dut.attach(rewind);
     dut.attach(rnr);
     dut.attach(waits);
+    dut.attach(sent);
     dut.attach(watch);
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 3000);
   }
@@ -103,9 +116,24 @@ struct Bench {
     dut.tick(2);
   }
 
-  std::vector<Step> ask(unsigned qp, pkg::retry_cause_e cause, bool progressed,
-                        unsigned code = 0) {
+  /// A packet of the QP was sent. One of the epoch before the rewind is not `current`.
+  void send(unsigned qp, bool current = true) {
+    pkg::sent_t s = random_payload<pkg::sent_t>(dut.random());
+    s.qp = static_cast<decltype(s.qp)>(qp);
+    s.current = current;
+    sent.push(s);
+  }
+
+  /// Asks, after a packet of the QP was sent, unless told otherwise.
+  std::vector<Step> ask(unsigned qp, pkg::retry_cause_e cause, bool progressed, unsigned code = 0,
+                        bool sends = true) {
+    if (sends) {
+      send(qp);
+      dut.run_until([&] { return sent.empty(); }, "sent");
+      dut.tick(2);
+    }
     steps.clear();
+    const unsigned told = rewound;
     points.clear();
     pkg::retry_request_t r = random_payload<pkg::retry_request_t>(dut.random());
     r.qp = static_cast<decltype(r.qp)>(qp);
@@ -115,6 +143,7 @@ struct Bench {
     request.push(r);
     dut.run_until([&] { return !steps.empty() && steps.back().what == 'r'; }, "answer");
     for (const auto& point : points) CHECK(point == r.point);
+    CHECK(rewound - told == points.size());
     return steps;
   }
 };
@@ -190,12 +219,82 @@ TEST_CASE("one rewind per loss, until progress, timeout or RNR") {
   CHECK(bench.counters["overtook"] == 1);
 }
 
+TEST_CASE("a QP that has sent nothing since its rewind is not charged") {
+  Bench bench(6);
+  bench.limits(5, 1, 7);
+  CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, true) == went_back(5));
+  for (int n = 0; n < 20; ++n) {
+    CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, false, 0, false) == nothing(5));
+    CHECK(bench.ask(5, pkg::RETRY_NAK_SEQUENCE, false, 0, false) == nothing(5));
+    CHECK(bench.ask(5, pkg::RETRY_IMPLIED_NAK, false, 0, false) == nothing(5));
+    bench.send(4);                                           // another one
+    bench.send(5, false);                                    // decided before the rewind
+  }
+  // what is not counted goes back all the same, and a NAK that acknowledges something
+  CHECK(bench.ask(5, pkg::RETRY_UNDERRUN, false, 0, false) == went_back(5));
+  CHECK(bench.ask(5, pkg::RETRY_OVERTAKEN, false, 0, false) == went_back(5));
+  CHECK(bench.ask(5, pkg::RETRY_NAK_SEQUENCE, true, 0, false) == went_back(5));
+  CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, false, 0, false) == nothing(5));
+  CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, false) == failed(5, kTimedOut));
+  CHECK(bench.counters["timeout"] == 1);
+  CHECK(bench.counters["sequence"] == 1);
+}
+
+// The packetizer hears of the new epoch two cycles after the rewind was accepted: what it sends
+// until then is still marked as of the present epoch, and no rewind's packet.
+TEST_CASE("a packet sent around the rewind counts as sent before it") {
+  struct Late : Agent {
+    Bench& bench;
+    std::deque<int> plan;                // per cycle: nothing, a packet, one that is `current`
+    explicit Late(Bench& b) : bench(b) {}
+    void sample() override {}
+    void drive() override {
+      if (plan.empty()) return;
+      pkg::sent_t s{};
+      s.valid = plan.front() != 0;
+      s.qp = 5;
+      s.current = plan.front() == 2;
+      s.pack(bench.dut->sent_i);
+      plan.pop_front();
+    }
+  };
+  for (unsigned offset = 0; offset <= 2; ++offset) {
+    for (const bool also_later : {false, true}) {
+      Bench bench(7);
+      Late late(bench);
+      bench.dut.attach(late);
+      bench.limits(5, 3, 7);
+      bench.send(5);
+      bench.dut.run_until([&] { return bench.sent.empty(); }, "sent");
+      pkg::retry_request_t r{};
+      r.qp = 5;
+      r.cause = pkg::RETRY_TIMEOUT;
+      r.progressed = true;
+      bench.rewind.stall(Stall(1.0));
+      bench.request.push(r);
+      bench.dut.run_until([&] { return bench.dut->rewind_valid_o != 0; }, "rewind");
+      bench.rewind.stall(Stall(0.0));
+      while (bench.steps.empty()) bench.dut.tick();           // accepted in this cycle
+      // packets come every third cycle from here on
+      for (unsigned n = 1; n <= 9; ++n) {
+        const bool now = n % 3 == (offset + 1) % 3 && (n <= 3 || also_later);
+        late.plan.push_back(now ? (n <= 2 ? 2 : 1) : 0);
+      }
+      bench.dut.run_until([&] { return late.plan.empty(); }, "packets", 20);
+      bench.dut.run_until([&] { return bench.steps.back().what == 'r'; }, "answer", 20);
+      CHECK(bench.rewound == 1);
+      CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, false, 0, false) == nothing(5));
+      CHECK(bench.ask(5, pkg::RETRY_TIMEOUT, false) == went_back(5));
+    }
+  }
+}
+
 TEST_CASE("random requests follow the model") {
   Random random;
   struct Model {
     unsigned cnt = 0, rnr = 0;
     int retries = 0, rnrs = 0;
-    bool in_effect = false, waiting = false, fresh = true;
+    bool in_effect = false, waiting = false, fresh = true, sent = false;
   };
   for (int round = 0; round < 8; ++round) {
     Bench bench(random());
@@ -219,10 +318,12 @@ TEST_CASE("random requests follow the model") {
         bench.wait(qp, false);
       }
       const bool progressed = m.fresh || random.chance(0.2);
-      m.fresh = false;
       const auto cause = static_cast<pkg::retry_cause_e>(random.below(7));
       const auto code = static_cast<unsigned>(random.below(32));
-      const auto got = bench.ask(qp, cause, progressed, code);
+      const bool sends = m.fresh || random.chance(0.7);
+      m.sent |= sends;
+      m.fresh = false;
+      const auto got = bench.ask(qp, cause, progressed, code, sends);
       if (progressed) {
         m.retries = m.rnrs = 0;
         m.in_effect = false;
@@ -230,7 +331,7 @@ TEST_CASE("random requests follow the model") {
       std::vector<Step> expected = went_back(qp);
       const bool nak = cause == pkg::RETRY_NAK_SEQUENCE || cause == pkg::RETRY_IMPLIED_NAK;
       if (nak || cause == pkg::RETRY_TIMEOUT) {
-        if (m.waiting || (nak && m.in_effect)) {
+        if (m.waiting || (nak && m.in_effect) || (!m.sent && !(nak && progressed))) {
           expected = nothing(qp);
         } else if (++m.retries > static_cast<int>(m.cnt)) {
           expected = failed(qp, nak ? kNaked : kTimedOut);
@@ -253,11 +354,12 @@ TEST_CASE("random requests follow the model") {
         }
       }
       REQUIRE(got == expected);
+      if (got.front().what != 'r') m.sent = false;
     }
   }
 }
 
-TEST_CASE("a request without stalls takes at most six cycles, and counts for its fence colour") {
+TEST_CASE("a request without stalls takes at most eight cycles, and counts for its fence colour") {
   Bench bench(5);
   bench.limits(9, 7, 7);
   const auto start = bench.dut.cycle();
@@ -276,7 +378,7 @@ TEST_CASE("a request without stalls takes at most six cycles, and counts for its
         return bench.steps.size() == 100;
       },
       "requests");
-  CHECK(bench.dut.cycle() - start <= 50 * 6);
+  CHECK(bench.dut.cycle() - start <= 50 * 8);
   CHECK(busy);
   bench.dut.tick(2);
   CHECK(bench.dut->fence_busy_o == 0);
