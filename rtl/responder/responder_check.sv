@@ -2,7 +2,7 @@
 //
 // responder_check: the pipeline in which received requests are judged, in frame order.
 //
-//   0 choose   flush or frame; the static row is read
+//   0 choose   frame or flush; the static row is read
 //   1 static   static row arrives → where the receives of this QP come from
 //   2 read     reads dynamic row, receive queue, state, answered READs
 //   3 rows     they arrive
@@ -146,6 +146,12 @@ module responder_check (
   end
 
   // ------------------------------------------------------------------------------ stage 0: choose
+  // A flush waits for a cycle without a frame, or until 32 have passed it: one doorbell of a queue pair
+  // in ERR can bring thousands of flushes, and none of them may cost the others their rate.
+  localparam int unsigned PASSED_BITS = 6;
+  logic [PASSED_BITS-1:0] passed_q;        // frames that went before the flush that waits
+  logic flush_turn;
+
   always_comb begin
     p0 = '0;
     p0.request.kind = responder_pkg::REQUEST_FRAME;
@@ -165,7 +171,8 @@ module responder_check (
     p0.request.dma_length = packet_i.headers.dma_length;
     p0.request.imm = packet_i.headers.imm;
 
-    if (flush_valid_i) begin
+    flush_turn = flush_valid_i && (!packet_valid_i || passed_q[PASSED_BITS-1]);
+    if (flush_turn) begin
       p0 = '0;
       p0.valid = ready_o && !ctx_waits;
       p0.request.kind = responder_pkg::REQUEST_FLUSH;
@@ -174,8 +181,14 @@ module responder_check (
     end else begin
       p0.valid = packet_valid_i && ready_o && !ctx_waits;
     end
-    flush_ready_o = advance1 && ready_o && !ctx_waits;
-    packet_ready_o = flush_ready_o && !flush_valid_i;
+    flush_ready_o = advance1 && ready_o && !ctx_waits
+                    && (!packet_valid_i || passed_q[PASSED_BITS-1]);
+    packet_ready_o = advance1 && ready_o && !ctx_waits && !flush_turn;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!flush_valid_i || flush_ready_o) passed_q <= '0;
+    else if (packet_valid_i && packet_ready_o) passed_q <= passed_q + 1'b1;
   end
 
   common_ram_sdp #(.WIDTH($bits(responder_pkg::static_row_t)), .DEPTH(QPS)) u_static (
