@@ -15,12 +15,10 @@ Command line:
   rtl.py modules                               all modules: name, path
   rtl.py folders                               folders that modules are found in
   rtl.py picorv32                              folder of picorv32.v in .venv
-  rtl.py structs --config wide --output HPP    C++ types of all packages (tools/svstructs)
 """
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -106,12 +104,10 @@ def picorv32_folder():
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32", "structs"),
+    parser.add_argument("what", choices=("packages", "modules", "folders", "picorv32"),
                         help="see above")
     parser.add_argument("--config", choices=CONFIGS, default="wide", help="(wide)")
     parser.add_argument("--hwif", help="folder of the generated roci_hwif_pkg.sv")
-    parser.add_argument("--output", help="structs: header to write")
-    parser.add_argument("--namespace", default="roci::sv", help="structs: C++ namespace")
     args = parser.parse_args()
     if args.what == "packages":
         for path in packages(args.config, args.hwif):
@@ -122,12 +118,6 @@ def main():
     elif args.what == "folders":
         for path in folders():
             print(path)
-    elif args.what == "structs":
-        tool = ROOT / "tools/svstructs/svstructs.py"
-        command = [sys.executable, str(tool), "--namespace", args.namespace]
-        command += ["--output", args.output]
-        command += map(str, packages(args.config, args.hwif))
-        sys.exit(subprocess.run(command).returncode)
     else:
         print(picorv32_folder() or "")
 

@@ -29,11 +29,9 @@ int close_xrcd(ibv_xrcd*) { return EOPNOTSUPP; }
 // Only its address is used: it marks our contexts.
 void* mark() { return nullptr; }
 
-unsigned capability_flags(const DeviceLimits& limits) {
-  (void)limits;
-  return IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-         IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
-}
+constexpr unsigned CAPABILITY_FLAGS =
+    IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
 
 void fill_in(const DeviceLimits& l, ibv_device_attr& a) {
   a = {};
@@ -49,7 +47,7 @@ void fill_in(const DeviceLimits& l, ibv_device_attr& a) {
   a.hw_ver = l.version_major << 16 | l.version_minor << 8 | l.version_patch;
   a.max_qp = static_cast<int>(l.max_qps);
   a.max_qp_wr = static_cast<int>(l.max_qp_wr);
-  a.device_cap_flags = capability_flags(l);
+  a.device_cap_flags = CAPABILITY_FLAGS;
   a.max_sge = static_cast<int>(l.max_sge);
   a.max_sge_rd = static_cast<int>(l.max_sge_read);
   a.max_cq = static_cast<int>(l.max_cqs);

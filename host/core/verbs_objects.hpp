@@ -132,9 +132,6 @@ void check_device(const char* name, ibv_context* context, Object* given) {
   }
 }
 
-/// Fills in the functions of the work request API.
-void set_wr_functions(QpObject& qp) noexcept;
-
 /// Waits until the program has acknowledged `got` events, counted in `acknowledged`, as the destroy
 /// calls of verbs do.
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& changed,

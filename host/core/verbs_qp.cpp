@@ -43,8 +43,7 @@ void open(ibv_qp_ex* qp, hwif::WrOpcode opcode, uint32_t imm, uint64_t va, uint3
   core(qp).open_operation(opcode, qp->wr_id, qp->wr_flags, imm, va, rkey);
 }
 
-}  // namespace
-
+// Fills in the functions of the work request API.
 void set_wr_functions(QpObject& qp) noexcept {
   using hwif::WrOpcode;
   qp.wr_start = [](ibv_qp_ex* q) { core(q).begin(); };
@@ -98,6 +97,8 @@ void set_wr_functions(QpObject& qp) noexcept {
     core(q).refuse_operation(EOPNOTSUPP);
   };
 }
+
+}  // namespace
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) noexcept {
   return create("ibv_create_qp", [&]() -> ibv_qp* {

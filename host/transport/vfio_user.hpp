@@ -122,7 +122,6 @@ struct IrqSet {
   uint32_t count;
 };
 static_assert(sizeof(IrqSet) == 20);
-inline constexpr uint32_t IRQ_DATA_NONE = 0x01;
 inline constexpr uint32_t IRQ_DATA_EVENTFD = 0x04;
 inline constexpr uint32_t IRQ_ACTION_TRIGGER = 0x20;
 inline constexpr uint32_t IRQ_MSIX = 2;

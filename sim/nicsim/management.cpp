@@ -56,8 +56,6 @@ void PortManager::set_gid(unsigned entry, const std::array<uint8_t, 16>& gid,
   parts_->queue.run<hwif::admin::SetGid>(entry, value);
 }
 
-void PortManager::delete_gid(unsigned entry) { parts_->queue.run<hwif::admin::DelGid>(entry); }
-
 void PortManager::set_mac(uint64_t mac) {
   uint64_t word = 0;  // network order: first byte in bits 7:0
   for (unsigned b = 0; b < 6; ++b) word |= (mac >> (40 - 8 * b) & 0xff) << (8 * b);

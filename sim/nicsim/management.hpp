@@ -31,8 +31,6 @@ class PortManager {
   /// Sets an entry of the GID table, RoCEv1. @param vlan  that it belongs to, if to any
   void set_gid(unsigned entry, const std::array<uint8_t, 16>& gid,
                std::optional<uint16_t> vlan = std::nullopt);
-  /// Empties an entry.
-  void delete_gid(unsigned entry);
   /// Sets the MAC address, first wire byte in bits 47:40.
   void set_mac(uint64_t mac);
 

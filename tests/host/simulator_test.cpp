@@ -367,7 +367,7 @@ TEST_CASE("threads: each with its queue pair, and all with one") {
   std::atomic<int> shared_completed{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < THREADS; ++t) {
-    threads.emplace_back([&, t] {
+    threads.emplace_back([&] {
       Cq cq(host.context, {64, nullptr, false});
       Qp qp(host.pd, {&cq, &cq, caps(16), IBV_QPT_RC, false, false});
       try {
@@ -396,7 +396,6 @@ TEST_CASE("threads: each with its queue pair, and all with one") {
         ibv_wc many[16];
         shared_completed += shared_cq.poll(16, many);
       }
-      (void)t;
     });
   }
   for (auto& thread : threads) thread.join();

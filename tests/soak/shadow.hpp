@@ -3,7 +3,7 @@
 // Registered memory, and what every byte of it has to be.
 #pragma once
 
-#include "system/rtl_pair.hpp"
+#include "system/rtl_world.hpp"
 
 #include <algorithm>
 #include <optional>

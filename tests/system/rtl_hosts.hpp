@@ -4,7 +4,7 @@
 // attributes that a test wants; a log of what is on the wire.
 #pragma once
 
-#include "rtl_pair.hpp"
+#include "rtl_world.hpp"
 
 #include <roci_hwif_names.hpp>
 

@@ -2,7 +2,7 @@
 //
 // Skipped time: the same frames, the same completions at the same simulated time as when every cycle
 // is simulated, only sooner.
-#include "rtl_pair.hpp"
+#include "rtl_world.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -14,12 +14,10 @@ enum class AethKind : uint8_t { ack, rnr_nak, nak, reserved };
 
 /// Syndromes a tester sends or expects.
 namespace syndrome {
-inline constexpr uint8_t ack_no_credit = 0x1f;  ///< ACK, credit field invalid (code 31)
-inline constexpr uint8_t nak_sequence = 0x60;   ///< NAK, PSN sequence error
+inline constexpr uint8_t nak_sequence = 0x60;  ///< NAK, PSN sequence error
 inline constexpr uint8_t nak_invalid_request = 0x61;
 inline constexpr uint8_t nak_remote_access = 0x62;
 inline constexpr uint8_t nak_remote_operational = 0x63;
-inline constexpr uint8_t nak_invalid_rd = 0x64;
 /// RNR NAK with a 5-bit timer code.
 constexpr uint8_t rnr_nak(uint8_t timer_code) {
   return static_cast<uint8_t>(0x20 | (timer_code & 0x1f));

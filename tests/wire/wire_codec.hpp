@@ -26,7 +26,6 @@ using Bytes = std::vector<uint8_t>;
 
 inline constexpr uint16_t kEthertypeRoce = 0x8915;
 inline constexpr uint16_t kEthertypeVlan = 0x8100;
-inline constexpr uint32_t kMulticastQp = 0xffffff;
 inline constexpr unsigned kGrhBytes = 40;
 inline constexpr unsigned kBthBytes = 12;
 inline constexpr unsigned kIcrcBytes = 4;

@@ -135,7 +135,6 @@ class Qp {
     uint32_t rkey = 0;
   };
 
-  struct Sizes;
   void size_queues(const QpConfig& config);
   void allocate_queues();
   void reset_queues() noexcept;

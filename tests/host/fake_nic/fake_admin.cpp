@@ -283,11 +283,10 @@ FakeNic::Answer FakeNic::destroy_pd(unsigned function, uint32_t number) {
   return {};
 }
 
-AdminField FakeNic::check_mr(unsigned function, const hwif::CreateMrParams& params) const {
+AdminField FakeNic::check_mr(const hwif::CreateMrParams& params) const {
   using P = hwif::CreateMrParams;
   const bool contiguous = params.get<P::contiguous>();
   const unsigned shift = params.get<P::page_shift>();
-  (void)function;
   if (params.get<P::length>() == 0) return AdminField::LENGTH;
   if (!in_range(shift, 12, 30)) return AdminField::PAGE_SHIFT;
   if (params.get<P::unbounded>()) return AdminField::UNBOUNDED;
@@ -313,7 +312,7 @@ AdminField FakeNic::check_mr(unsigned function, const hwif::CreateMrParams& para
 FakeNic::Answer FakeNic::create_mr(unsigned function, uint32_t pd,
                                    const hwif::CreateMrParams& params) {
   if (find(pds_, function, pd) == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
-  const AdminField field = check_mr(function, params);
+  const AdminField field = check_mr(params);
   if (field != FINE) {
     violation(format("CREATE_MR field %u", static_cast<unsigned>(field)));
     return Answer::refused(AdminStatus::INVALID, field);
@@ -339,7 +338,7 @@ FakeNic::Answer FakeNic::rereg_mr(unsigned function, uint32_t index,
   using P = hwif::CreateMrParams;
   const auto memory = input.get<I::memory>();
   if (input.get<I::change_translation>()) {
-    const AdminField field = check_mr(function, memory);
+    const AdminField field = check_mr(memory);
     if (field != FINE) return Answer::refused(AdminStatus::INVALID, field);
   }
   const auto rights = mr->params.get<P::rights>();

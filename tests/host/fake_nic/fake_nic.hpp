@@ -259,7 +259,7 @@ class FakeNic : public InprocNic {
   Answer modify_qp(unsigned function, uint32_t qpn, const hwif::ModifyQpInput& input);
   Answer query_qp(unsigned function, uint32_t qpn);
   Answer query_device() const;
-  hwif::AdminField check_mr(unsigned function, const hwif::CreateMrParams& params) const;
+  hwif::AdminField check_mr(const hwif::CreateMrParams& params) const;
 
   template <class T>
   T* find(std::vector<T>& table, unsigned function, uint32_t number) {
@@ -306,8 +306,7 @@ class FakeNic : public InprocNic {
   std::optional<Wqe> fetch(Qp& qp, uint16_t index, unsigned& blocks, Outcome& outcome);
   std::optional<Receive> fetch_receive(Qp& qp, Outcome& outcome);
   Outcome transfer(Qp& qp, const Wqe& wqe);
-  Outcome deliver(Qp& requester, const Wqe& wqe, std::span<uint8_t> payload, FakeNic& target,
-                  Qp& peer);
+  Outcome deliver(const Wqe& wqe, std::span<uint8_t> payload, FakeNic& target, Qp& peer);
   Outcome receive(Qp& peer, const Wqe& wqe, std::span<uint8_t> payload);
   void complete_send(Qp& qp, const Wqe& wqe, uint16_t index, const Outcome& outcome);
   void complete_receive(Qp& qp, const Receive& receive, hwif::CqeOpcode opcode, uint32_t bytes,

@@ -288,7 +288,7 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
     violation("PSNs of the two ends differ");
     return nothing;
   }
-  Outcome outcome = deliver(qp, wqe, payload, *target, peer);
+  Outcome outcome = deliver(wqe, payload, *target, peer);
   if (outcome.retry) return outcome;
   const auto mtu = 128u << static_cast<unsigned>(qp.attributes.get<A::path_mtu>());
   const auto packets = static_cast<uint32_t>(std::max<size_t>(1, (payload.size() + mtu - 1) / mtu));
@@ -309,9 +309,8 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
 }
 
 // The responder (wire.md §2.14).
-FakeNic::Outcome FakeNic::deliver(Qp& requester, const Wqe& wqe, std::span<uint8_t> payload,
-                                  FakeNic& target, Qp& peer) {
-  (void)requester;
+FakeNic::Outcome FakeNic::deliver(const Wqe& wqe, std::span<uint8_t> payload, FakeNic& target,
+                                  Qp& peer) {
   using R = hwif::AccessRights;
   const WrOpcode opcode = wqe.control.get<hwif::SqWqeControl::opcode>();
   if (peer.state == QpState::RTR && !peer.established) {

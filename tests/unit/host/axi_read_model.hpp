@@ -45,22 +45,17 @@ class AxiReadModel : public Agent {
   std::uint64_t bursts() const { return bursts_; }
   /// Most bursts outstanding at once.
   std::size_t most_outstanding() const { return most_; }
-  /// Cycle in which the last AR was seen valid / the last beat was valid at the port.
-  std::uint64_t ar_cycle() const { return ar_cycle_; }
-  std::uint64_t r_cycle() const { return r_cycle_; }
   /// Nothing outstanding.
   bool idle() const { return active_.empty(); }
 
   void sample() override {
     ++cycle_;
     if (!dut_.axi_rready_o) fail("rready is low");
-    if (dut_.axi_rvalid_i) r_cycle_ = cycle_;
     if (dut_.axi_arvalid_o) {
       const Address now{dut_.axi_araddr_o, static_cast<unsigned>(dut_.axi_arid_o),
                         static_cast<unsigned>(dut_.axi_arlen_o) + 1u,
                         static_cast<unsigned>(dut_.axi_aruser_o)};
       if (waiting_ && !(*waiting_ == now)) fail("AR changed while stalled");
-      if (!waiting_) ar_cycle_ = cycle_;
       waiting_ = now;
       if (dut_.axi_arready_i) {
         accept(now);
@@ -141,7 +136,7 @@ class AxiReadModel : public Agent {
   std::function<void(unsigned)> watcher_;
   std::vector<Burst> active_;
   std::optional<Address> waiting_;
-  std::uint64_t cycle_ = 0, bursts_ = 0, ar_cycle_ = 0, r_cycle_ = 0;
+  std::uint64_t cycle_ = 0, bursts_ = 0;
   std::size_t most_ = 0;
 };
 

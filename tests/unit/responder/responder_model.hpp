@@ -507,7 +507,6 @@ class TxModel {
   }
   /// READs that were answered completely at least once.
   std::uint64_t answered() const { return answered_; }
-  std::uint64_t next_read() const { return cursor_; }
   std::uint32_t next_packet() const { return packet_; }
   bool closed() const { return fatal_; }
   const ReadEntry& entry(std::uint64_t ordinal) const { return entries_.at(ordinal); }
