@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "sysfs.hpp"
 
+#include "../core/address.hpp"
 #include "../transport/socket.hpp"
 #include "devices.hpp"
 
@@ -51,14 +52,6 @@ int raw_fstat(int fd, struct stat* to) {
 std::string guid_text(const hwif::ByteArray<8>& g) {
   return format("%02x%02x:%02x%02x:%02x%02x:%02x%02x", g[0], g[1], g[2], g[3], g[4], g[5], g[6],
                 g[7]);
-}
-
-std::string gid_text(const Gid& gid) {
-  std::string text;
-  for (unsigned i = 0; i < gid.size(); i += 2) {
-    text += format("%s%02x%02x", i == 0 ? "" : ":", gid[i], gid[i + 1]);
-  }
-  return text;
 }
 
 std::string rate_text(uint32_t mbps) {
