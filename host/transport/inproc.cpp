@@ -109,13 +109,6 @@ class InprocTransport final : public Transport, private InprocMemory {
     raised_[vector] = true;
   }
 
-  void reset() override {
-    const std::lock_guard lock(nic_.mutex());
-    hwif::csr::AdminControl control{};
-    control.set<hwif::csr::AdminControl::reset_request>(true);
-    nic_.bar_write(function_, hwif::csr::AdminControl::ADDRESS, control.to_word());
-  }
-
   std::optional<Neighbour> resolve(const Gid& gid) override {
     const std::lock_guard lock(nic_.mutex());
     return nic_.resolve(gid);

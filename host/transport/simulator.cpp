@@ -275,8 +275,6 @@ void SimulatorTransport::send_write(const vfio_user::RegionWrite64& message) noe
   }
 }
 
-void SimulatorTransport::reset() { request(Command::DEVICE_RESET, {}); }
-
 std::optional<Neighbour> SimulatorTransport::resolve(const Gid& gid) {
   vfio_user::Resolve ask{};
   std::memcpy(ask.gid, gid.bytes, sizeof ask.gid);

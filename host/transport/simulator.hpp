@@ -40,7 +40,6 @@ class SimulatorTransport final : public Transport {
   void unmap(std::span<const DmaRange> ranges) noexcept override;
   bool wait(unsigned vector, std::chrono::milliseconds timeout) override;
   void wake(unsigned vector) noexcept override;
-  void reset() override;
   std::optional<Neighbour> resolve(const Gid& gid) override;
   void idle() noexcept override;
   bool wants_idle() const noexcept override { return true; }

@@ -132,7 +132,6 @@ class PacedTransport final : public Transport {
     return true;
   }
   void wake(unsigned vector) noexcept override { inner_->wake(vector); }
-  void reset() override { inner_->reset(); }
   std::optional<Neighbour> resolve(const Gid& gid) override { return inner_->resolve(gid); }
   void idle() noexcept override {
     pacer_.pause();

@@ -50,7 +50,6 @@ class MappedTransport final : public roci::Transport {
     return inner_->wait(vector, timeout);
   }
   void wake(unsigned vector) noexcept override { inner_->wake(vector); }
-  void reset() override { inner_->reset(); }
   std::optional<roci::Neighbour> resolve(const roci::Gid& gid) override {
     return inner_->resolve(gid);
   }

@@ -55,7 +55,6 @@ class SlowMachine final : public Transport {
     return false;
   }
   void wake(unsigned) noexcept override {}
-  void reset() override {}
   std::optional<Neighbour> resolve(const Gid&) override { return std::nullopt; }
   bool runs_by_itself() const noexcept override { return false; }
   void abandon_after_fork() noexcept override {}

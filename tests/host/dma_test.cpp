@@ -55,7 +55,6 @@ class Books : public Transport {
   }
   bool wait(unsigned, std::chrono::milliseconds) override { return true; }
   void wake(unsigned) noexcept override {}
-  void reset() override {}
   std::optional<Neighbour> resolve(const Gid&) override { return std::nullopt; }
   void abandon_after_fork() noexcept override {}
 

@@ -86,9 +86,6 @@ class Transport {
   /// Lets a wait() for this vector return; used to stop threads.
   virtual void wake(unsigned vector) noexcept = 0;
 
-  /// Resets the function: all objects are destroyed.
-  virtual void reset() = 0;
-
   /// Where a GID is reached, from the neighbour table of the fabric; empty if it is unknown.
   virtual std::optional<Neighbour> resolve(const Gid& gid) = 0;
 
