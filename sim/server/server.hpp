@@ -44,6 +44,7 @@ class Server {
 
   /// Has poll() return when `fd` is readable, and calls `ready` then. Not to be called from `ready`.
   void watch(int fd, std::function<void()> ready);
+  /// Ends watch(); nothing happens if there was none. Not to be called from `ready`.
   void unwatch(int fd);
 
   /// Clients now, questions included.

@@ -25,6 +25,7 @@ class EthernetWire : public sc_core::sc_module, private tlm::tlm_analysis_if<Eth
   tlm::tlm_analysis_port<EthernetFrame> out{"out"};
   sc_core::sc_export<tlm::tlm_analysis_if<EthernetFrame>> in{"in"};
 
+  /// @param latency  from `in` to `out`, the same for every frame
   EthernetWire(sc_core::sc_module_name name, const sc_core::sc_time& latency);
   /// Frames taken so far.
   uint64_t frames() const { return frames_; }

@@ -71,6 +71,7 @@ class Cq {
   unsigned entries() const noexcept { return (ring_mask_ + 1) / 2; }
 
   // For events.
+  /// The device has raised the event that arm() asked for: it goes to the channel, if there is one.
   void deliver_completion_event();
   /// As that, if one is wanted: which events were lost is not known.
   void deliver_lost_event();
@@ -85,6 +86,8 @@ class Cq {
   void device_died() noexcept;
 
   // For queue pairs.
+  /// Completions of the queue pair may come here: of its send queue, of its receive queue. It stays
+  /// until detach().
   void attach(Qp& qp, bool send, bool recv);
   /// Ends attach() and removes the queue pair's completions.
   void detach(Qp& qp) noexcept;

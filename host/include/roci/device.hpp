@@ -53,13 +53,19 @@ struct DeviceLimits {
   unsigned max_qps, max_cqs, max_mrs, max_pds;
   /// Largest max_send_wr (with at most 2 SGEs and 32 inline bytes) and max_recv_wr.
   unsigned max_qp_wr;
-  unsigned max_sge, max_sge_read, max_inline;
+  unsigned max_sge, max_sge_read;
+  /// Bytes.
+  unsigned max_inline;
   /// Largest number of entries of a CQ.
   unsigned max_cqe;
   unsigned max_initiator_depth, max_responder_depth, max_total_responder_depth;
+  /// Bytes.
   uint64_t max_message, max_mr_bytes;
+  /// Smallest and largest page of a memory region, log2 of bytes.
   unsigned min_page_shift, max_page_shift;
+  /// Entries of the tables.
   unsigned gids, pkeys;
+  /// Largest rings, log2: of the send queue in blocks, of the others in entries.
   unsigned sq_log2, rq_log2, cq_log2, eq_log2;
   bool rc, atomics, cq_resize, timestamps;
 };
@@ -206,6 +212,7 @@ std::shared_ptr<Device> open_shared_device(const std::string& socket);
 /// One opening of a device.
 class Context {
  public:
+  /// Asynchronous events of the device come to it from now on.
   explicit Context(std::shared_ptr<Device> device);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -39,7 +39,7 @@ class Qp {
 
   /// ibv_modify_qp: attributes and transitions as in IBTA 11.2.5.2; see qp_modify.cpp.
   void modify(const ibv_qp_attr& attr, int mask);
-  /// ibv_query_qp.
+  /// ibv_query_qp: asks the device. @throws Error  EIO: the device is lost
   void query(ibv_qp_attr& attr, ibv_qp_init_attr& init);
 
   /// Posts a list. @return 0, or errno for the request that *bad is set to (those before it are
@@ -47,14 +47,24 @@ class Qp {
   int post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept;
   int post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept;
 
-  // The work request API (ibv_wr_*): begin() locks, each operation is opened and then given its data,
-  // complete() posts all or, after any error, none.
+  /// The work request API (ibv_wr_*): begin() locks the send queue until complete() or abort(); between
+  /// them each operation is opened and then given its data.
   void begin() noexcept;
+  /// Posts what was opened since begin(), and unlocks. @return 0, or the errno of the first operation
+  /// that was refused, as post_send(): then nothing is posted
   int complete() noexcept;
+  /// Forgets what was opened since begin(), and unlocks.
   void abort() noexcept;
+  /// Opens an operation. If no data follow it is a message without payload. Errors come at complete().
+  /// @param flags       ibv_send_flags; IBV_SEND_INLINE is ignored, set_inline() says it
+  /// @param imm_or_key  immediate data in network order; only for opcodes that have some
+  /// @param va, rkey    remote memory; only for RDMA
   void open_operation(hwif::WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
                       uint64_t va, uint32_t rkey) noexcept;
+  /// Data of the open operation, which ends with it. Without an open one, or with more than it may
+  /// have, complete() returns EINVAL.
   void set_sges(const ibv_sge* sges, size_t count) noexcept;
+  /// As set_sges(), copied now: at most cap().max_inline_data bytes, not for READ.
   void set_inline(const ibv_data_buf* pieces, size_t count) noexcept;
   /// An operation that the queue pair does not have was called.
   void refuse_operation(int error) noexcept;

@@ -13,6 +13,8 @@ namespace roci::test {
 
 /// One access on the context bus, with `tick` advancing the test's clock. Request and Response are the
 /// model's ctx_req_t and ctx_rsp_t. Returns the data read.
+/// @param column, index, word  value of enum ctx_column; row of the column, for example a QP; 64-bit
+///               word of the row
 /// @param limit  cycles after which a missing answer fails the test; so do data without an answer and
 ///               an answer given twice
 template <class Request, class Response, class Model>
