@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 #include "admin_queue.hpp"
 
-#include "barrier.hpp"
 #include "patience.hpp"
+#include "rings.hpp"
 
 #include <roci/error.hpp>
 #include <roci/log.hpp>
@@ -20,8 +20,7 @@ using hwif::AdminState;
 using hwif::AdminStatus;
 namespace csr = hwif::csr;
 
-constexpr unsigned RING_LOG2 = 5;
-constexpr unsigned RING = 1u << RING_LOG2;
+constexpr unsigned RING = 1u << AdminQueue::RING_LOG2;
 constexpr size_t INPUT_BYTES = 256;
 constexpr size_t SLOT_BYTES = INPUT_BYTES + AdminQueue::MAX_OUTPUT;
 
@@ -280,8 +279,7 @@ void AdminQueue::collect() {
   bool any = false;
   for (;;) {
     const std::byte* entry = completions_.data() + (consumed_ % RING) * sizeof(AdminCompletion);
-    const unsigned phase = hwif::PHASE_FIRST_LAP ^ ((consumed_ >> RING_LOG2) & 1);
-    if ((load_phase_byte(entry + sizeof(AdminCompletion) - 1) >> 7) != phase) break;
+    if (!is_written<AdminCompletion>(entry, consumed_, RING_LOG2)) break;
     const auto completion = AdminCompletion::load_from(entry);
     ++consumed_;
     any = true;

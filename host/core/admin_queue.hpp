@@ -36,6 +36,8 @@ class AdminQueue {
 
   /// Interrupt vector of completions.
   static constexpr unsigned VECTOR = 0;
+  /// Entries of both rings, log2.
+  static constexpr unsigned RING_LOG2 = 5;
   /// Largest output buffer in bytes.
   static constexpr size_t MAX_OUTPUT = 2048;
 

@@ -2,7 +2,7 @@
 //
 // Completion queue: control path. Polling: poll_cq.cpp.
 #include "admin_queue.hpp"
-#include "barrier.hpp"
+#include "rings.hpp"
 
 #include <roci/cq.hpp>
 #include <roci/error.hpp>
@@ -113,8 +113,7 @@ void Cq::resize(unsigned entries) {
   const uint32_t first24 = answer.result.get<hwif::ResizeCqResult::first_index>();
 
   lock_.lock();
-  constexpr uint32_t INDEX_MASK = (1u << hwif::CQ_INDEX_BITS) - 1;
-  const uint32_t waiting = (first24 - consumed_) & INDEX_MASK;
+  const uint32_t waiting = (first24 - consumed_) & CQ_INDEX_MASK;
   const uint32_t first = consumed_ + waiting;
   const uint32_t mask = (1u << log2) - 1;
   const auto phase_of = [&](uint32_t index) {

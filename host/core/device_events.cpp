@@ -3,7 +3,7 @@
 // The event queue: its thread, and who gets which event. A QP's and CQ's events go to the context
 // that made it, those of port and device to all contexts. Loss of the device ends here, too.
 #include "admin_queue.hpp"
-#include "barrier.hpp"
+#include "rings.hpp"
 
 #include <roci/cq.hpp>
 #include <roci/device.hpp>
@@ -147,14 +147,13 @@ bool Device::drain_events() {
     hwif::Doorbell doorbell{};
     doorbell.set<hwif::Doorbell::kind>(hwif::DoorbellKind::EQ_CONSUMED_ARM);
     doorbell.set<hwif::Doorbell::object>(eqn_);
-    doorbell.set<hwif::Doorbell::index>(eq_consumed_ & ((1u << hwif::CQ_INDEX_BITS) - 1));
+    doorbell.set<hwif::Doorbell::index>(eq_consumed_ & CQ_INDEX_MASK);
     transport_->ring(options_.doorbell_page, doorbell.to_word());
     rung = eq_consumed_;
   };
   for (;;) {
     const std::byte* entry = eq_ring_.data() + (eq_consumed_ & mask) * sizeof(Eqe);
-    const unsigned phase = hwif::PHASE_FIRST_LAP ^ ((eq_consumed_ >> eq_log2_) & 1);
-    if ((load_phase_byte(entry + sizeof(Eqe) - 1) >> 7) != phase) break;
+    if (!is_written<Eqe>(entry, eq_consumed_, eq_log2_)) break;
     const auto eqe = Eqe::load_from(entry);
     ++eq_consumed_;
     any = true;

@@ -2,7 +2,7 @@
 //
 // Polling: an entry is there when its phase bit has the value of this lap (hwif: the device writes
 // that byte last). Its queue pair says which request it completes.
-#include "barrier.hpp"
+#include "rings.hpp"
 
 #include <roci/cq.hpp>
 #include <roci/log.hpp>
@@ -114,7 +114,7 @@ unsigned wc_flags(const Cqe& cqe) noexcept {
          (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);
 }
 
-// Whether the entry at `entry`, of this index, is there.
+// is_written() in fewer instructions: each counts here.
 inline bool Cq::is_there(const std::byte* entry, uint32_t index) const noexcept {
   static_assert(hwif::PHASE_FIRST_LAP == 1 && Cqe::phase::AT == sizeof(Cqe) * 8 - 1);
   return (((load_phase_byte(entry + sizeof(Cqe) - 1) >> 7) ^ (index >> ring_log2_)) & 1) != 0;
@@ -257,7 +257,7 @@ void Cq::end_poll() noexcept {
 void Cq::ring(hwif::Doorbell doorbell, hwif::DoorbellKind kind, uint32_t index) noexcept {
   doorbell.set<hwif::Doorbell::object>(number_);
   doorbell.set<hwif::Doorbell::kind>(kind);
-  doorbell.set<hwif::Doorbell::index>(index & ((1u << hwif::CQ_INDEX_BITS) - 1));
+  doorbell.set<hwif::Doorbell::index>(index & CQ_INDEX_MASK);
   if (doorbell_ != nullptr) {
     *doorbell_ = doorbell.to_word();
   } else if (!dead_) {

@@ -2,7 +2,7 @@
 //
 // Posting to the receive queue. The cookie of an entry is its index, so the completion finds the
 // program's wr_id in a table of the host.
-#include "barrier.hpp"
+#include "rings.hpp"
 #include "wqe_builder.hpp"
 
 #include <roci/qp.hpp>
@@ -36,7 +36,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   }
   if (rq_.head != before) {
     rq_.posted.store(rq_.head, std::memory_order_release);
-    const uint64_t doorbell = rq_.doorbell_base | (rq_.head & ((1u << hwif::SQ_INDEX_BITS) - 1));
+    const uint64_t doorbell = rq_.doorbell_base | (rq_.head & SQ_INDEX_MASK);
     barrier_before_doorbell();
     if (doorbell_ != nullptr) {
       *doorbell_ = doorbell;

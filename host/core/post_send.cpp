@@ -2,7 +2,7 @@
 //
 // Posting to the send queue: ibv_post_send and the work request API. A request is built in place in
 // the ring; one doorbell announces all requests of a call.
-#include "barrier.hpp"
+#include "rings.hpp"
 #include "wqe_builder.hpp"
 
 #include <roci/qp.hpp>
@@ -135,7 +135,7 @@ inline int Qp::emit(uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_
 // Announces everything up to `head`.
 inline void Qp::ring_send() noexcept {
   sq_.posted.store(sq_.head, std::memory_order_release);
-  const uint64_t doorbell = sq_.doorbell_base | (sq_.head & ((1u << hwif::SQ_INDEX_BITS) - 1));
+  const uint64_t doorbell = sq_.doorbell_base | (sq_.head & SQ_INDEX_MASK);
   barrier_before_doorbell();
   if (doorbell_ != nullptr) {
     *doorbell_ = doorbell;

@@ -5,6 +5,8 @@
 // scheduled.
 #pragma once
 
+#include "../../host/core/admin_queue.hpp"
+#include "../../host/core/rings.hpp"
 #include "model/world.hpp"
 
 #include <roci/inproc.hpp>
@@ -150,12 +152,10 @@ class PacedTransport final : public Transport {
   // Whether the answer to the last command (one is under way at a time) is in memory.
   void look() {
     if (!waits_) return;
-    constexpr unsigned kRing = 32;
+    constexpr unsigned kRing = 1u << AdminQueue::RING_LOG2;
     const unsigned last = posted_ - 1;
-    const auto completion = hwif::AdminCompletion::load_from(
-        completions_ + last % kRing * sizeof(hwif::AdminCompletion));
-    const bool phase = ((last / kRing & 1) != 0) != (hwif::PHASE_FIRST_LAP != 0);
-    if (completion.get<hwif::AdminCompletion::phase>() != phase) return;
+    const std::byte* completion = completions_ + last % kRing * sizeof(hwif::AdminCompletion);
+    if (!is_written<hwif::AdminCompletion>(completion, last, AdminQueue::RING_LOG2)) return;
     waits_ = false;
     const auto command = hwif::AdminCommand::load_from(
         commands_ + last % kRing * sizeof(hwif::AdminCommand));
