@@ -6,8 +6,8 @@
 // A MAC cannot pause inside a frame, so a frame starts when all of it is buffered. It may start
 // earlier, with START_BEATS (performance.md: the first beat shall leave early), only if
 // - it found nothing in front of it; behind other frames there is nothing to gain;
-// - the MAC takes at most PACE beats in 64 cycles of a frame, so that memory is faster (SLOW_MAC:
-//   what is believed until the first frame of more than 64 such cycles tells);
+// - the MAC takes at most PACE beats in 64 cycles of frames behind their 15th beat, so that memory
+//   is faster (SLOW_MAC: what is believed until the first 64, of any number of frames, tell);
 // - the last frames that could have started early came without a gap: a frame with more than
 //   GAP_CYCLES of them makes the next CAUTIOUS_FRAMES long ones wait, each of which has to come
 //   without. After reset that many are TRIAL_FRAMES: none in wide, where one frame sent twice is the

@@ -18,7 +18,7 @@
 module packet_rx_buffer #(
   parameter int unsigned BEATS = roci_config_pkg::RX_BUFFER_BYTES / roci_pkg::DATA_BYTES,
   parameter int unsigned PACKETS = 512,          // packets held at once
-  parameter int unsigned RESERVE = (4184 + roci_pkg::DATA_BYTES - 1) / roci_pkg::DATA_BYTES
+  parameter int unsigned RESERVE = packet_pkg::PACKET_BYTES / roci_pkg::DATA_BYTES + 1
 ) (
   input  wire                 clk_i,
   input  wire                 rst_i,

@@ -7,7 +7,7 @@
 // frame are swallowed. The verdict over the whole frame (FCS, or fewer bytes than PayLen promises)
 // comes with `end_valid_o` when the frame really ends, in the cycle of the packet's last beat or later.
 // A frame that ends early gets its last beat where it ends. A frame longer than the largest packet there
-// is, with its padding, is told as such, and no more than that much of it goes on.
+// is, with its padding, is told as such; of it that much goes on, or up to a beat more.
 //
 // Valid-only stream, one beat per cycle, no back-pressure: the packet buffer takes or drops everything.
 // Neighbours: ethernet_rx and ethernet_loopback (merged) → here → packet_icrc_check,

@@ -19,9 +19,9 @@
 // - so does a response to a READ that was answered to its end before: its requester may have gone on
 //   when it saw the first answer, and the region with it (wire.md 2.9).
 //
-// Counts the payload that is ahead, from a packet's first item until host_gather has given it: when
-// it is more than covers the latency of memory, packet_tx_arbiter lets no more payload in. Together
-// never more than its landing space (PAYLOAD_LANDING_BYTES), so that an ACK is soon sent.
+// Counts payload that is ahead, in dense beats, from a packet's first item until host_gather has
+// given it: PAYLOAD_LANDING_BYTES at most (`full_o` before that), so that an ACK is soon sent. The
+// landing space itself is in words: what ragged pieces take, TX_DESCRIPTORS and PIECES bound.
 // Counts what is on its way to the wire by colour (rule 8): from the first item of a packet until it
 // is discarded or its last beat has left (`done_i`).
 //
