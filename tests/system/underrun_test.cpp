@@ -53,7 +53,8 @@ soak::SoakConfig traffic(sim::ChipConfig chip) {
 
 TEST_CASE_METHOD(EachChip, "nicsim's memory: no frame is late, lost or sent twice, but one on trust") {
   auto config = traffic(chip);
-  // at 8 bytes a cycle the memory of narrow, which has completions to take besides, would have no reserve
+  // Lines that push each other out of narrow's page cache (32) cost each packet a round trip of memory:
+  // at 7 or 8 bytes a cycle what comes meanwhile overflows.
   if (chip == sim::ChipConfig::narrow) config.link_rate = sim::Rate{6, 1};
   sim::HostMemoryConfig memory;                    // 1000 ns and 400 ns
   memory.read_latency = chip == sim::ChipConfig::wide ? 250 : 125;
