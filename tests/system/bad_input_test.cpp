@@ -423,7 +423,8 @@ TEST_CASE_METHOD(SharedNics, "frames that nobody should send, between good ones"
 }
 
 // The ring is the program's memory, and what is in it is read again when something was lost.
-TEST_CASE_METHOD(SharedNics, "a program that writes over requests which it has posted") {
+TEST_CASE_METHOD(SharedNics, "a program that writes over requests which it has posted",
+                 "[ring]") {
   sim::World& world = hosts.world;
   Random random;
   Witness witness(hosts);
