@@ -13,15 +13,19 @@
 namespace roci {
 namespace {
 
-constexpr const char* SEND_FULL =
+constexpr const char* SEND_FULL_TEXT =
     "it is full with %u requests (cap.max_send_wr): poll completions; unsignaled requests end with the "
     "next signaled one";
 
 }  // namespace
 
-// Aloud once in each life of the queue pair.
-void Qp::say_refused(const char* queue, int error, const char* format, ...) noexcept {
-  const bool quiet = error == ENOMEM || refusal_told_.exchange(true);
+// Each cause is told aloud once in each life of the queue pair; what differs in numbers only is the same
+// cause, for programs may try again and again.
+void Qp::say_refused(Refusal cause, const char* format, ...) noexcept {
+  const uint32_t bit = 1u << static_cast<unsigned>(cause);
+  const bool full = cause == Refusal::SEND_FULL || cause == Refusal::RECEIVE_FULL;
+  const bool quiet = full || (refusals_told_.fetch_or(bit) & bit) != 0;
+  const char* const queue = cause < Refusal::RECEIVE_STATE ? "send" : "receive";
   char text[512];
   va_list arguments;
   va_start(arguments, format);
@@ -36,7 +40,7 @@ void Qp::tell_refused_send(int error, const ibv_send_wr& wr) noexcept {
   if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
   const bool read = wr.opcode == IBV_WR_RDMA_READ;
   if (error == EOPNOTSUPP) {
-    return say_refused("send", error,
+    return say_refused(Refusal::OPCODE,
                        "opcode %d: it has SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM and "
                        "RDMA_READ", static_cast<int>(wr.opcode));
   }
@@ -51,28 +55,30 @@ void Qp::tell_refused(int error, const Refused& request) noexcept {
   if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
   const unsigned max_sge = request.read ? sq_.max_sge_read : sq_.max_sge;
   if (!sq_.open.load(std::memory_order_relaxed)) {
-    say_refused("send", error, "state %s: ibv_modify_qp to RTS comes first", state_name(state_));
+    say_refused(Refusal::SEND_STATE, "state %s: ibv_modify_qp to RTS comes first", state_name(state_));
   } else if (error == EOPNOTSUPP) {
-    say_refused("send", error, "this ibv_wr_ operation is not there: see send_ops_flags");
+    say_refused(Refusal::OPCODE, "this ibv_wr_ operation is not there: see send_ops_flags");
   } else if (error == ENOMEM) {
-    say_refused("send", error, SEND_FULL, sq_.max_wr);
+    say_refused(Refusal::SEND_FULL, SEND_FULL_TEXT, sq_.max_wr);
   } else if (!request.operation) {
-    say_refused("send", error, "ibv_wr_set_* without an operation before it");
+    say_refused(Refusal::NO_OPERATION, "ibv_wr_set_* without an operation before it");
   } else if (request.read && request.in_line) {
-    say_refused("send", error, "send_flags IBV_SEND_INLINE: RDMA_READ takes no data along");
+    say_refused(Refusal::READ_INLINE, "send_flags IBV_SEND_INLINE: RDMA_READ takes no data along");
   } else if (request.read && !sq_.reads.load(std::memory_order_relaxed)) {
-    say_refused("send", error, "opcode RDMA_READ: max_rd_atomic is 0: set it with ibv_modify_qp to RTS");
+    say_refused(Refusal::NO_READS,
+                "opcode RDMA_READ: max_rd_atomic is 0: set it with ibv_modify_qp to RTS");
   } else if (request.sges < 0 || request.sges > max_sge) {
-    say_refused("send", error, "num_sge %lld: at most %u (%s)", request.sges, max_sge,
+    say_refused(request.read ? Refusal::READ_SGES : Refusal::SEND_SGES,
+                "num_sge %lld: at most %u (%s)", request.sges, max_sge,
                 request.read ? "the device's max_sge_rd and cap.max_send_sge"
                              : "cap.max_send_sge: ask for more at creation");
   } else if (request.in_line && request.length > sq_.max_inline) {
-    say_refused("send", error,
+    say_refused(Refusal::INLINE_LENGTH,
                 "send_flags IBV_SEND_INLINE with %llu bytes: at most %u (cap.max_inline_data: ask for "
                 "more at creation, or register the data)",
                 static_cast<unsigned long long>(request.length), sq_.max_inline);
   } else {
-    say_refused("send", error, "length %llu: at most %u (max_msg_sz): make several messages of it",
+    say_refused(Refusal::LENGTH, "length %llu: at most %u (max_msg_sz): make several messages of it",
                 static_cast<unsigned long long>(request.length), hwif::MAX_MESSAGE_BYTES);
   }
 }
@@ -80,13 +86,15 @@ void Qp::tell_refused(int error, const Refused& request) noexcept {
 void Qp::tell_refused_recv(int error, int sges) noexcept {
   if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
   if (!rq_.open.load(std::memory_order_relaxed)) {
-    say_refused("receive", error, "state %s: ibv_modify_qp to INIT comes first", state_name(state_));
+    say_refused(Refusal::RECEIVE_STATE, "state %s: ibv_modify_qp to INIT comes first",
+                state_name(state_));
   } else if (error == ENOMEM) {
-    say_refused("receive", error, "it is full with %u requests (cap.max_recv_wr): poll completions",
-                rq_.mask + 1);
+    say_refused(Refusal::RECEIVE_FULL,
+                "it is full with %u requests (cap.max_recv_wr): poll completions", rq_.mask + 1);
   } else {
-    say_refused("receive", error, "num_sge %d: at most %u (cap.max_recv_sge: ask for more at creation)",
-                sges, rq_.max_sge);
+    say_refused(Refusal::RECEIVE_SGES,
+                "num_sge %d: at most %u (cap.max_recv_sge: ask for more at creation)", sges,
+                rq_.max_sge);
   }
 }
 

@@ -167,7 +167,7 @@ void Qp::allocate_queues() {
 // Empty queues that take nothing: state RESET.
 void Qp::reset_queues() noexcept {
   failure_told_ = false;
-  refusal_told_ = false;
+  refusals_told_ = 0;
   sq_lock_.lock();
   sq_.open = false;
   sq_.reads = false;

@@ -26,6 +26,13 @@ int post_srq_recv(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**) { return EOPNOTSUPP; }
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*) { return EOPNOTSUPP; }
 int dealloc_mw(ibv_mw*) { return EOPNOTSUPP; }
 int close_xrcd(ibv_xrcd*) { return EOPNOTSUPP; }
+// Where they look, nullptr would do; but whoever asks for these does not go on without, and should read why.
+std::nullptr_t not_there(const char* name) noexcept {
+  boundary(name, [] { fail(EOPNOTSUPP, "these devices do not have it"); }, LogLevel::WARN);
+  return nullptr;
+}
+ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type) { return not_there("ibv_alloc_mw"); }
+ibv_xrcd* open_xrcd(ibv_context*, ibv_xrcd_init_attr*) { return not_there("ibv_open_xrcd"); }
 // Only its address is used: it marks our contexts.
 void* mark() { return nullptr; }
 
@@ -121,9 +128,11 @@ ibv_context* open_device(ibv_device* device, const std::string& socket,
     v.alloc_td = alloc_td;
     v.dealloc_td = dealloc_td;
     v.alloc_parent_domain = alloc_parent_domain;
+    v.open_xrcd = open_xrcd;
     v.close_xrcd = close_xrcd;
     ibv_context& c = v.context;
     c.device = device;
+    c.ops.alloc_mw = alloc_mw;
     c.ops.bind_mw = bind_mw;
     c.ops.dealloc_mw = dealloc_mw;
     c.ops.poll_cq = poll_cq;

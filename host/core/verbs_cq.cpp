@@ -147,7 +147,7 @@ int resize_cq(ibv_cq* cq, int entries) noexcept {
     if (entries < 0) fail(EINVAL, "cqe %d", entries);
     object(cq).cq.resize(static_cast<unsigned>(entries));
     cq->cqe = static_cast<int>(object(cq).cq.entries());
-  });
+  }, LogLevel::WARN);
 }
 
 int destroy_cq(ibv_cq* cq) noexcept {

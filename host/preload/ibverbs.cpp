@@ -44,8 +44,10 @@ bool ours(const Object* object) {
 }
 bool ours(const ibv_context* context) { return v::is_ours(context); }
 
-// What our devices do not have. INFO, because programs try what may not be there.
-// @param name  of the function that was called
+// What our devices do not have.
+// @param name   of the function that was called
+// @param level  INFO for what programs try because it may not be there; WARN for what nobody who asks
+//               for it goes on without
 int unsupported_code(const char* name = __builtin_FUNCTION(),
                      roci::LogLevel level = roci::LogLevel::INFO) {
   roci::log(level, "%s: these devices do not have it (%s)", name,
@@ -55,8 +57,9 @@ int unsupported_code(const char* name = __builtin_FUNCTION(),
 }
 
 template <class T>
-T* unsupported(const char* name = __builtin_FUNCTION()) {
-  unsupported_code(name);
+T* unsupported(const char* name = __builtin_FUNCTION(),
+               roci::LogLevel level = roci::LogLevel::INFO) {
+  unsupported_code(name, level);
   return nullptr;
 }
 
@@ -358,8 +361,7 @@ EXPORT int ibv_destroy_cq(ibv_cq* cq) {
 
 EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   if (!ours(pd)) return forward<ibv_srq*>("ibv_create_srq", nullptr, pd, attr);
-  unsupported_code(__func__, roci::LogLevel::WARN);  // who wants one does not go on without
-  return nullptr;
+  return unsupported<ibv_srq>(__func__, roci::LogLevel::WARN);
 }
 
 EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
@@ -379,7 +381,7 @@ EXPORT int ibv_destroy_srq(ibv_srq* srq) {
 
 EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (!ours(pd)) return forward<ibv_ah*>("ibv_create_ah", nullptr, pd, attr);
-  return unsupported<ibv_ah>();
+  return unsupported<ibv_ah>(__func__, roci::LogLevel::WARN);
 }
 
 EXPORT int ibv_destroy_ah(ibv_ah* ah) {
@@ -398,7 +400,7 @@ EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, i
 
 EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
   if (!ours(pd)) return forward<ibv_ah*>("ibv_create_ah_from_wc", nullptr, pd, wc, grh, port);
-  return unsupported<ibv_ah>();
+  return unsupported<ibv_ah>(__func__, roci::LogLevel::WARN);
 }
 
 EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
@@ -411,7 +413,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
 
 EXPORT int ibv_attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {
   if (!ours(qp)) return forward<int>("ibv_attach_mcast", ENOSYS, qp, gid, lid);
-  return unsupported_code();
+  return unsupported_code(__func__, roci::LogLevel::WARN);
 }
 
 EXPORT int ibv_detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {

@@ -6,8 +6,8 @@
 // what is acknowledged with what was sent (replicas) and keeps one deadline per QP, in quarters of
 // a tick:
 // - ACK timer (wire.md 2.8): runs while something is outstanding, from the visit that first sees
-//   it, again from each visit that sees progress, and after a rewind from the visit that first sees
-//   that the QP has sent again: it does not run while the QP waits for its turn. Expires
+//   it, again from each visit that sees progress. It does not run while a QP that was rewound waits
+//   for its turn: then it starts with the visit that first sees that the QP has sent again. Expires
 //   T = 4.096 us * 2^timeout later or up to two ticks after that (allowed: [T, 4T]); a report, and it
 //   starts again. timeout 0: never.
 // - RNR wait (wire.md 2.7): from rnr_i on, at least the coded time and less than one tick and two

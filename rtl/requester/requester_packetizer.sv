@@ -584,7 +584,8 @@ module requester_packetizer #(
     local_error_valid_o = step_q == REPORT && !bus_error_q;
     local_error_o.qp = wqe.qp;
     local_error_o.wqe_index = wqe.index;
-    local_error_o.psn = row_q.next_psn;
+    // where the WQE is taken up: its first PSN may be acknowledged already, and then nobody would hear
+    local_error_o.psn = rewind_point_q.resume_psn;
     local_error_o.vendor_status = vendor_status_q;
     local_error_o.status = owes_q ? roci_hwif_pkg::CQE_STATUS_SUCCESS
                            : vendor_status_q == roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH

@@ -413,6 +413,35 @@ TEST_CASE("a READ without initiator depth is told; a full queue is not: programs
   one.nic.freeze(false);
 }
 
+TEST_CASE("each reason for a refused request is told, and once in each life of the queue pair") {
+  One one;
+  std::array<ibv_sge, 20> sges{};
+  for (int life = 0; life < 2; ++life) {
+    const std::string said = stderr_of([&] {
+      for (int again = 0; again < 3; ++again) CHECK(post_recv(one.qp, nullptr, 0, 1) == EINVAL);
+      one.go(IBV_QPS_RTS);
+      for (int again = 0; again < 3; ++again) {
+        ibv_send_wr many = send_wr(IBV_WR_SEND, sges.data(), 20, 2);
+        CHECK(post(one.qp, many) == EINVAL);
+        ibv_send_wr read = send_wr(IBV_WR_RDMA_READ, sges.data(), 20, 3);
+        CHECK(post(one.qp, read) == EINVAL);
+        ibv_send_wr atomic = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, sges.data(), 1, 4);
+        CHECK(post(one.qp, atomic) == EOPNOTSUPP);
+        CHECK(post_recv(one.qp, sges.data(), 20, 5) == EINVAL);
+      }
+    });
+    CAPTURE(life, said);
+    CHECK(std::count(said.begin(), said.end(), '\n') == 5);
+    for (const char* text : {"receive queue of QP 0x42 refuses a request: state RESET",
+                             "send queue of QP 0x42 refuses a request: num_sge 20: at most 2 (cap",
+                             "num_sge 20: at most 2 (the device's max_sge_rd", "opcode 6: it has",
+                             "max_recv_sge"}) {
+      CHECK(said.find(text) != std::string::npos);
+    }
+    REQUIRE(one.modify(one.attr(IBV_QPS_RESET), IBV_QP_STATE) == 0);
+  }
+}
+
 TEST_CASE("operations that this version does not have") {
   One one;
   one.go(IBV_QPS_RTS);

@@ -68,11 +68,14 @@ class Nicsim:
         return call([self.path, "run", "--config", self.config, *options, "--", *program], status)
 
     def pair(self, options, program, status=0):
-        """nicsim run --pair; with the report of the run in .report."""
+        """nicsim run --pair, on a TCP port of its own, since tests run side by side; with the report
+        of the run in .report, the program's words in .program."""
+        program = [*program, "-p", str(free_port())]
         report = self.file("report.json")
         result = self.run(["--nics", "2", "--pair", "--report", report, *options], program, status)
         with open(report, encoding="utf-8") as text:
             result.report = json.load(text)
+        result.program = program
         return result
 
     def serve(self, *options, directory="sockets"):

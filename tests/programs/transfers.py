@@ -9,6 +9,7 @@ import subprocess
 import time
 
 from bench import PATIENCE, call, check
+from listener import free_port
 
 PINGPONG = ("ibv_rc_pingpong", "-g", "0")
 PERFTEST = ("-F", "-x", "0")
@@ -144,7 +145,7 @@ def report(nicsim):
     check(found["seed"] == 5 and found["wall_s"] > 0, found)
     check(found["simulated_ns"] == found["cycles"] * (4 if nicsim.config == "wide" else 8), found)
     check([p["argv"] for p in found["programs"]] ==
-          [[*PINGPONG, "-n", "10", "-c"], [*PINGPONG, "-n", "10", "-c", "127.0.0.1"]], found)
+          [result.program, [*result.program, "127.0.0.1"]], found)
     check([p["exit"] for p in found["programs"]] == [0, 0], found)
     check(len(found["nics"]) == 2 and len(found["links"]) == 1, found["links"])
     for nic in found["nics"]:
@@ -189,7 +190,7 @@ def terminal(nicsim):
     screen, stderr = os.openpty()
     process = subprocess.Popen(
         [nicsim.path, "run", "--config", nicsim.config, "--nics", "2", "--pair", "--", *PINGPONG,
-         "-n", "1000000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+         "-n", "1000000", "-p", str(free_port())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
     os.close(stderr)
     text = b""
     end = time.monotonic() + PATIENCE

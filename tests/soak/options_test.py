@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause-Patent
-"""What roci-soak refuses: status 2, the usage, and nothing is simulated.
+"""What roci-soak refuses: status 2, the usage, and nothing is simulated. And how it ends: the last line
+of stdout and status 0.
 
 usage: options_test.py ROCI-SOAK
 """
@@ -19,10 +20,14 @@ def main():
     program = sys.argv[1]
     wrong = []
     for options in WRONG:
-        run = subprocess.run([program, *options], capture_output=True, text=True, timeout=60,
+        run = subprocess.run([program, *options], capture_output=True, text=True, timeout=300,
                              check=False)
         if run.returncode != 2 or "usage: roci-soak" not in run.stderr or run.stdout:
             wrong.append(f"{' '.join(options)}: status {run.returncode}\n{run.stderr}")
+    run = subprocess.run([program, "--messages", "12", "--seed", "9", "--config", "narrow"],
+                         capture_output=True, text=True, timeout=300, check=False)
+    if run.returncode != 0 or run.stdout != "soak: 12 messages, 0 errors, seed 9\n":
+        wrong.append(f"12 messages: status {run.returncode}\n{run.stdout}{run.stderr}")
     print("\n".join(wrong) or f"{len(WRONG)} refused")
     sys.exit(1 if wrong else 0)
 

@@ -394,7 +394,7 @@ TEST_CASE_METHOD(EachChip,
                  "a program that sees a WRITE flushed may use its buffer: nothing reads it behind") {
   sim::WorldConfig config = rtl_world(chip);
   config.memory.stall_ar = 0.99;  // reads pile up in front of memory
-  RtlHosts hosts(config);
+  RtlHosts hosts(config, bus_is_virtual());
   Wish wish;
   wish.cap = caps(64, 1);
   Connection link(hosts, wish);

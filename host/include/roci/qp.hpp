@@ -175,8 +175,13 @@ class Qp {
   [[gnu::noinline, gnu::cold]] void tell_refused_send(int error, const ibv_send_wr& wr) noexcept;
   [[gnu::noinline, gnu::cold]] void tell_refused_recv(int error, int sges) noexcept;
   [[gnu::noinline, gnu::cold]] void tell_refused(int error, const Refused& request) noexcept;
-  void say_refused(const char* queue, int error, const char* format, ...) noexcept
-      __attribute__((format(printf, 4, 5)));
+  // Why; the receive queue's reasons come last.
+  enum class Refusal : uint8_t {
+    SEND_STATE, SEND_FULL, OPCODE, NO_OPERATION, READ_INLINE, NO_READS, READ_SGES, SEND_SGES,
+    INLINE_LENGTH, LENGTH, RECEIVE_STATE, RECEIVE_FULL, RECEIVE_SGES
+  };
+  void say_refused(Refusal cause, const char* format, ...) noexcept
+      __attribute__((format(printf, 3, 4)));
   void finish_opened() noexcept;
   // For polling: the completion's wr_id; frees what it completes.
   uint64_t complete_send(uint32_t index) noexcept {
@@ -220,8 +225,8 @@ class Qp {
   std::atomic<uint32_t> async_events_{0};
   // The log had a warning of a failed completion since RESET; two CQs may see it at once.
   std::atomic<bool> failure_told_{false};
-  // Likewise of a request that was refused.
-  std::atomic<bool> refusal_told_{false};
+  // Likewise of requests that were refused: a bit for each Refusal.
+  std::atomic<uint32_t> refusals_told_{0};
   void* owner_ = nullptr;
   bool alive_ = false;
 };

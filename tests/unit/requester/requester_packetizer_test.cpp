@@ -848,6 +848,34 @@ TEST_CASE("the end of a message asks unless the next one follows for certain") {
   }
 }
 
+TEST_CASE("a request that is spoilt before it is sent again fails where it is taken up") {
+  Random random;
+  for (const std::uint32_t acknowledged : {0u, 1u, 2u}) {
+    Bench bench(random);
+    Qp qp = bench.open(3);
+    bench.stalls();
+    qp.ack.acked_psn = (qp.psn + acknowledged) & kPsnMask;
+    bench.ack(qp);
+    bench.next_epoch(qp, qp.psn + acknowledged);
+    bench.dut.tick(4);
+    Wqe bad = write_of(3 * qp.ctx.mtu(), random);
+    bad.length += 1;
+    const auto index = bench.push(qp, bad);
+    pkg::local_error_t e{};
+    e.qp = static_cast<decltype(e.qp)>(qp.number);
+    e.wqe_index = index;
+    e.psn = (qp.psn + acknowledged) & kPsnMask;  // requester_ack passes over what is acknowledged
+    e.status = 1;                                // LOC_LEN_ERR
+    e.vendor_status = kBadLength;
+    bench.local_error.expect(e);
+    bench.expect_rewind(qp, kStall, index, qp.psn + acknowledged);
+    bench.dut.run_until([&] { return bench.rewind.done(); }, "rewind");
+    qp.index = index;
+    bench.next_epoch(qp, qp.psn + acknowledged);
+    bench.rest();
+  }
+}
+
 TEST_CASE("a message that was to ask for the one before it, and does not start") {
   Random random;
   for (int reason = 0; reason < 2; ++reason) {
