@@ -55,7 +55,8 @@ const char* meaning(AdminStatus status) {
     case AdminStatus::NOT_PERMITTED: return "only for management or privileged functions";
     case AdminStatus::NOT_FOUND: return "no such object of this process";
     case AdminStatus::BUSY: return "other objects still use it";
-    case AdminStatus::NO_RESOURCES: return "the device has no more of these: end what holds them, or ask for less";
+    case AdminStatus::NO_RESOURCES:
+      return "the device has no more of these: end what holds them, or ask for less";
     case AdminStatus::TOO_BIG: return "more than the device's limit";
     case AdminStatus::BAD_ADDRESS: return "the device cannot reach the memory";
     default: return "refused by the firmware";

@@ -26,7 +26,8 @@ int post_srq_recv(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**) { return EOPNOTSUPP; }
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*) { return EOPNOTSUPP; }
 int dealloc_mw(ibv_mw*) { return EOPNOTSUPP; }
 int close_xrcd(ibv_xrcd*) { return EOPNOTSUPP; }
-// Where they look, nullptr would do; but whoever asks for these does not go on without, and should read why.
+// Where they look, nullptr would do; but whoever asks for these does not go on without, and should
+// read why.
 std::nullptr_t not_there(const char* name) noexcept {
   boundary(name, [] { fail(EOPNOTSUPP, "these devices do not have it"); }, LogLevel::WARN);
   return nullptr;

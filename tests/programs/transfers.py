@@ -190,7 +190,8 @@ def terminal(nicsim):
     screen, stderr = os.openpty()
     process = subprocess.Popen(
         [nicsim.path, "run", "--config", nicsim.config, "--nics", "2", "--pair", "--", *PINGPONG,
-         "-n", "1000000", "-p", str(free_port())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+         "-n", "1000000", "-p", str(free_port())],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
     os.close(stderr)
     text = b""
     end = time.monotonic() + PATIENCE
