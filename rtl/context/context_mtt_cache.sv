@@ -56,9 +56,14 @@ module context_mtt_cache #(
   typedef logic [COUNT_BITS-1:0] count_t;
   typedef logic [WORD_BITS-1:0] word_t;
 
-  // Spreads regions over the cache; neighbouring lines of one region never collide.
+  // Spreads regions over the cache: neighbouring lines of one region never collide, and the first
+  // lines of neighbouring regions are far apart, since the number of the region counts from the top.
   function automatic context_pkg::mtt_index_t line_index(input context_pkg::mtt_tag_t tag);
-    return context_pkg::mtt_index_t'(tag.line) ^ context_pkg::mtt_index_t'(tag.mr);
+    context_pkg::mtt_index_t index;
+    for (int unsigned b = 0; b < context_pkg::INDEX_BITS; b++) begin
+      index[b] = tag.line[b] ^ tag.mr[context_pkg::INDEX_BITS-1-b];
+    end
+    return index;
   endfunction
 
   // The beat of a line that brings a page.
