@@ -11,13 +11,6 @@
 #include <cstdio>
 
 namespace roci {
-namespace {
-
-constexpr const char* SEND_FULL_TEXT =
-    "it is full with %u requests (cap.max_send_wr): poll completions; unsignaled requests end with the "
-    "next signaled one";
-
-}  // namespace
 
 // Each cause is told aloud once in each life of the queue pair; what differs in numbers only is the same
 // cause, for programs may try again and again.
@@ -59,7 +52,9 @@ void Qp::tell_refused(int error, const Refused& request) noexcept {
   } else if (error == EOPNOTSUPP) {
     say_refused(Refusal::OPCODE, "this ibv_wr_ operation is not there: see send_ops_flags");
   } else if (error == ENOMEM) {
-    say_refused(Refusal::SEND_FULL, SEND_FULL_TEXT, sq_.max_wr);
+    say_refused(Refusal::SEND_FULL,
+                "it is full with %u requests (cap.max_send_wr): poll completions; unsignaled requests "
+                "end with the next signaled one", sq_.max_wr);
   } else if (!request.operation) {
     say_refused(Refusal::NO_OPERATION, "ibv_wr_set_* without an operation before it");
   } else if (request.read && request.in_line) {

@@ -28,12 +28,14 @@ int dealloc_mw(ibv_mw*) { return EOPNOTSUPP; }
 int close_xrcd(ibv_xrcd*) { return EOPNOTSUPP; }
 // Where they look, nullptr would do; but whoever asks for these does not go on without, and should
 // read why.
-std::nullptr_t not_there(const char* name) noexcept {
-  boundary(name, [] { fail(EOPNOTSUPP, "these devices do not have it"); }, LogLevel::WARN);
+ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type) {
+  not_there("ibv_alloc_mw", LogLevel::WARN);
   return nullptr;
 }
-ibv_mw* alloc_mw(ibv_pd*, ibv_mw_type) { return not_there("ibv_alloc_mw"); }
-ibv_xrcd* open_xrcd(ibv_context*, ibv_xrcd_init_attr*) { return not_there("ibv_open_xrcd"); }
+ibv_xrcd* open_xrcd(ibv_context*, ibv_xrcd_init_attr*) {
+  not_there("ibv_open_xrcd", LogLevel::WARN);
+  return nullptr;
+}
 // Only its address is used: it marks our contexts.
 void* mark() { return nullptr; }
 
@@ -107,6 +109,10 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) {
 }
 
 }  // namespace
+
+int not_there(const char* name, LogLevel level) noexcept {
+  return boundary(name, [] { fail(EOPNOTSUPP, "these devices do not have it"); }, level);
+}
 
 bool is_ours(const ibv_context* context) noexcept {
   return context->ops._compat_async_event == &mark;

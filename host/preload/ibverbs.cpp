@@ -8,7 +8,6 @@
 #include "real.hpp"
 #include "sysfs.hpp"
 
-#include <roci/error.hpp>
 #include <roci/log.hpp>
 #include <roci/verbs.hpp>
 
@@ -44,16 +43,10 @@ bool ours(const Object* object) {
 }
 bool ours(const ibv_context* context) { return v::is_ours(context); }
 
-// What our devices do not have.
-// @param name   of the function that was called
-// @param level  INFO for what programs try because it may not be there; WARN for what nobody who asks
-//               for it goes on without
+// What our devices do not have; not_there() with the name of the function that was called.
 int unsupported_code(const char* name = __builtin_FUNCTION(),
                      roci::LogLevel level = roci::LogLevel::INFO) {
-  roci::log(level, "%s: these devices do not have it (%s)", name,
-            roci::errno_text(EOPNOTSUPP).c_str());
-  errno = EOPNOTSUPP;
-  return EOPNOTSUPP;
+  return v::not_there(name, level);
 }
 
 template <class T>

@@ -10,6 +10,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <roci/log.hpp>
+
 #include <cstdint>
 #include <string>
 
@@ -32,6 +34,13 @@ ibv_context* open_device(ibv_device* device, const std::string& socket,
 int close_device(ibv_context* context) noexcept;
 /// Whether open_device() made it.
 bool is_ours(const ibv_context* context) noexcept;
+
+/// Answers a call that our devices do not have, with one line in the log.
+/// @param name   of the function that was called
+/// @param level  INFO for what programs try because it may not be there; WARN for what nobody who
+///               asks for it goes on without
+/// @return EOPNOTSUPP; errno is that, too
+int not_there(const char* name, LogLevel level) noexcept;
 
 // As verbs.h describes them; errno for those that return int.
 int query_device(ibv_context* context, ibv_device_attr* attr) noexcept;
