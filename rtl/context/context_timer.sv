@@ -6,10 +6,12 @@
 // what is acknowledged with what was sent (replicas) and keeps one deadline per QP, in quarters of
 // a tick:
 // - ACK timer (wire.md 2.8): runs while something is outstanding, from the visit that first sees
-//   it, again from each visit that sees progress. It does not run while a QP that was rewound waits
-//   for its turn: then it starts with the visit that first sees that the QP has sent again. Expires
+//   it, again from each visit that sees progress. A rewind stops it, and it does not run while the QP
+//   waits for its turn: it starts with the visit that first sees that the QP has sent again. Expires
 //   T = 4.096 us * 2^timeout later or up to two ticks after that (allowed: [T, 4T]); a report, and it
-//   starts again. timeout 0: never.
+//   starts again. timeout 0: never. A packet counts as sent when it is decided, so what is ahead of
+//   it on its way to the wire takes part of T (wire.md 2.8 says how much, and why T should not be
+//   near it).
 // - RNR wait (wire.md 2.7): from rnr_i on, at least the coded time and less than one tick and two
 //   quarters longer, which is below the next code's time. It stops the ACK timer. Ends by its
 //   deadline or when the QP leaves RTS and SQD; both ends are told to the replicas of the waits
@@ -88,6 +90,7 @@ module context_timer #(
     op_e op;
     logic walk;                                          // part of the walk, not an extra visit
     logic last;                                          // of the walk
+    logic rewound;                                       // what was sent before does not count
     index_t qp;
     logic [4:0] code;                                    // OP_RNR
   } operation_t;
@@ -138,6 +141,8 @@ module context_timer #(
   logic walking_q;
   index_t walk_q;                                        // next QP of the walk
   logic tick_q;                                          // a tick began, its walk did not yet
+  logic rewound_q;                                       // QP to visit: it was rewound
+  index_t rewound_qp_q;
   logic op_valid_q;
   operation_t op_q;
   logic acked_init_q, next_init_q;                       // INIT: this replica is written
@@ -176,13 +181,15 @@ module context_timer #(
 
   // ---------------------------------------------------------------- stage 0: whose turn it is
   operation_t op;
-  logic op_valid, state_valid, state_ready, state_room, walk_taken;
+  logic op_valid, state_valid, state_ready, state_room, walk_taken, rewound_taken;
   index_t state_qp;
   logic rows_ready;
 
   assign ready_o = rows_ready;
 
-  // A QP that leaves RTS and SQD is visited at once: its wait must not outlive its state.
+  // A QP that leaves RTS and SQD is visited at once: its wait must not outlive its state. So is one
+  // that was rewound: it may have sent again before the walk comes by. requester_retry takes one
+  // after the other, with more cycles in between than those before this one here can take.
   common_fifo #(.WIDTH(QP_BITS), .DEPTH(8)) u_states (
     .clk_i, .rst_i,
     .in_valid_i(state_i.valid && state_room), .in_ready_o(state_room),
@@ -197,6 +204,7 @@ module context_timer #(
     rnr_ready_o = 1'b0;
     state_ready = 1'b0;
     walk_taken = 1'b0;
+    rewound_taken = 1'b0;
     if (ctx_init) begin
       op.op = OP_INIT;
       op.qp = ctx_qp;
@@ -206,6 +214,11 @@ module context_timer #(
       op.qp = index_t'(rnr_i.qp);
       op.code = rnr_i.code;
       rnr_ready_o = rows_ready;
+    end else if (rewound_q) begin
+      op.op = OP_VISIT;
+      op.rewound = 1'b1;
+      op.qp = rewound_qp_q;
+      rewound_taken = rows_ready;
     end else if (state_valid) begin
       op.op = OP_VISIT;
       op.qp = state_qp;
@@ -253,7 +266,8 @@ module context_timer #(
         rnr.valid = op_valid_q && row.mode == RNR && (due || !live);
         if (row.mode == RNR && !due && live) begin
           // waits
-        end else if (!live || timeout == '0 || acked == sent || !going) begin
+        end else if (!live || timeout == '0 || acked == sent || !going
+                     || op_q.rewound) begin
           next.mode = IDLE;
         end else if (row.mode != ACK || row.seen != acked) begin
           next.mode = ACK;
@@ -274,6 +288,9 @@ module context_timer #(
     op_valid_q <= op_valid;
 
     clock_q <= clock_q + 64'd1 + {{(32 - TICK_LOG2){1'b0}}, time_step_i, {TICK_LOG2{1'b0}}};
+
+    rewound_q <= rewound_i.valid || (rewound_q && !rewound_taken);
+    if (rewound_i.valid) rewound_qp_q <= index_t'(rewound_i.qp);
 
     if (walk_taken) walk_q <= walk_q + 1'b1;
     if (walking_q) begin
@@ -296,6 +313,7 @@ module context_timer #(
       op_valid_q <= 1'b0;
       rnr_o.valid <= 1'b0;
       clock_q <= '0;
+      rewound_q <= 1'b0;
       walk_q <= '0;
       walking_q <= 1'b0;
       tick_q <= 1'b0;
@@ -312,7 +330,7 @@ module context_timer #(
 
   always_comb begin
     change = ack_state_i.valid || sent_i.valid || state_i.valid || rnr_valid_i || ctx_write
-             || state_valid || report || report_valid_o;
+             || state_valid || rewound_i.valid || rewound_q || report || report_valid_o;
     before_min = next.deadline - min_q;
     earlier = next.mode != IDLE && (!min_valid_q || before_min[TIME_BITS-1]);
     // A step must not reach the deadline: the visit in which it is found due would be skipped.
@@ -439,6 +457,7 @@ module context_timer #(
     if (!rst_i) begin
       if (report) assert (report_room);
       if (rnr_o.valid && rnr_o.waiting) assert (rows_ready);
+      if (rewound_i.valid) assert (!rewound_q || rewound_taken);
     end
   end
 

@@ -77,7 +77,8 @@ module requester_retry (
   // broadcast time to be everywhere; REWIND hands over the rewind; FORGET waits until what is sent
   // knows of it (two cycles after the broadcast of the epoch, which comes with the acceptance), and
   // forgets what was sent before; RESULT answers. The first packet of the new epoch is sent some ten
-  // cycles after the acceptance at the earliest: it was not even fetched.
+  // cycles after the acceptance at the earliest, as it was not even fetched, so it is not forgotten
+  // (asserted).
   typedef enum logic [2:0] {IDLE, DECIDE, RNR, TOLD, REWIND, FORGET, RESULT} state_e;
 
   // ------------------------------------------------------------------------------ state
@@ -196,7 +197,7 @@ module requester_retry (
   always_ff @(posedge clk_i) begin
     state_q <= state_d;
     if (state_q == IDLE) request_q <= request_i;
-    told_q <= state_q == TOLD || state_q == FORGET ? told_q + 2'd1 : '0;
+    told_q <= state_q == TOLD || state_q == FORGET ? told_q + 2'(told_q != '1) : '0;
     if (state_q == DECIDE) begin
       failed_q <= acts && exceeded;
       status_q <= status;
@@ -274,6 +275,10 @@ module requester_retry (
     if (!rst_i && state_q == DECIDE) begin
       // nobody else uses the number
       assert (request_q.cause <= roci_pkg::RETRY_RNR);
+    end
+    // what is sent knows of the rewind by now: a packet of the new epoch would be forgotten
+    if (!rst_i && state_q == FORGET && told_q[1] && sent_i.valid && sent_i.current) begin
+      assert (sent_i.qp != request_q.qp);
     end
   end
 

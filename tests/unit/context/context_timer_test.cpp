@@ -260,6 +260,32 @@ TEST_CASE("after a rewind the ACK timer runs from the next packet on, not before
   }
 }
 
+TEST_CASE("a rewind starts the ACK timer again, also if no visit falls between it and the next packet") {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    Bench bench(random());
+    const auto qp = static_cast<unsigned>(random.below(kQps));
+    bench.start(qp, 3, 0);
+    bench.send(qp, 5);
+    bench.dut.tick(random.between(5 * kTick, 7 * kTick));
+    bench.rewind(qp);
+    bench.dut.tick(random.between(6, 12));
+    bench.send(qp, 5);
+    const auto from = bench.dut->clock_o;
+    bench.dut.run_until([&] { return !bench.reports.empty(); }, "report", 40 * kTick);
+    CHECK(bench.reports[0].clock - from >= 8 * kTick);
+    CHECK(bench.reports[0].clock - from <= 11 * kTick);
+    // nor does it end a wait
+    bench.dut.tick(2 * kTick);
+    bench.wait(qp, 20);                   // 10.24 ms
+    bench.dut.run_until([&] { return bench.waits[qp].waiting; }, "begin");
+    bench.dut.tick(4);
+    bench.rewind(qp);
+    bench.dut.tick(random.below(3 * kTick));
+    CHECK(bench.waits[qp].waiting);
+  }
+}
+
 TEST_CASE("RNR waits: at least the coded time, less than the next code's (scenarios 4, 24)") {
   Random random;
   // what the table calls the next longer wait

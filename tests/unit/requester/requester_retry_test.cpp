@@ -246,10 +246,13 @@ TEST_CASE("a packet sent around the rewind counts as sent before it") {
   struct Late : Agent {
     Bench& bench;
     std::deque<int> plan;                // per cycle: nothing, a packet, one that is `current`
+    bool accepted = false;               // the rewind: the plan begins in the cycle after it
     explicit Late(Bench& b) : bench(b) {}
-    void sample() override {}
+    void sample() override {
+      accepted |= bench.dut->rewind_valid_o != 0 && bench.dut->rewind_ready_i != 0;
+    }
     void drive() override {
-      if (plan.empty()) return;
+      if (!accepted || plan.empty()) return;
       pkg::sent_t s{};
       s.valid = plan.front() != 0;
       s.qp = 5;
@@ -273,13 +276,12 @@ TEST_CASE("a packet sent around the rewind counts as sent before it") {
       bench.rewind.stall(Stall(1.0));
       bench.request.push(r);
       bench.dut.run_until([&] { return bench.dut->rewind_valid_o != 0; }, "rewind");
-      bench.rewind.stall(Stall(0.0));
-      while (bench.steps.empty()) bench.dut.tick();           // accepted in this cycle
-      // packets come every third cycle from here on
+      // packets come every third cycle from the acceptance on
       for (unsigned n = 1; n <= 9; ++n) {
         const bool now = n % 3 == (offset + 1) % 3 && (n <= 3 || also_later);
         late.plan.push_back(now ? (n <= 2 ? 2 : 1) : 0);
       }
+      bench.rewind.stall(Stall(0.0));
       bench.dut.run_until([&] { return late.plan.empty(); }, "packets", 20);
       bench.dut.run_until([&] { return bench.steps.back().what == 'r'; }, "answer", 20);
       CHECK(bench.rewound == 1);
