@@ -121,7 +121,8 @@ void Soak::add_pair(const End& a, const End& b, const std::string& name) {
   const auto a_psn = static_cast<uint32_t>(dice_.chance(0.5) ? 0xfffff0 : dice_.between(0, 0xffffff));
   const auto b_psn = static_cast<uint32_t>(dice_.between(0, 0xffffff));
   const auto depth = static_cast<uint8_t>(1u << dice_.between(0, 2));
-  const auto timeout = static_cast<uint8_t>(dice_.between(5, 7));
+  const auto at_random = static_cast<uint8_t>(dice_.between(5, 7));
+  const uint8_t timeout = config_.ack_timeout.value_or(at_random);
   const auto connect = [&](Qp& qp, uint32_t dest, const ibv_ah_attr& path, uint32_t sq_psn,
                            uint32_t rq_psn) {
     for (const auto& [state, mask] :

@@ -28,6 +28,7 @@ struct SoakConfig {
   bool memory_noise = true;       ///< jitter, reordering and stalls of host memory
   std::optional<sim::HostMemoryConfig> memory;  ///< instead of that of the benchmarks
   std::optional<sim::Rate> link_rate;           ///< instead of the simulator's, bytes per cycle
+  std::optional<uint8_t> ack_timeout;           ///< code of all queue pairs, instead of 5 … 7
   bool quiet = false;             ///< no progress on stderr
   std::string capture;            ///< pcapng file, empty: none
   /// Cycles without any completion after which the run counts as hung.
