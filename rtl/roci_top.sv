@@ -155,7 +155,7 @@ module roci_top #(
   roci_pkg::read_beat_t [READERS-1:0] word;
   logic [3:0] write_valid, write_ready, data_valid, data_ready;
   roci_pkg::dma_write_req_t [3:0] write_req;
-  roci_pkg::write_beat_t [3:0] data;
+  roci_pkg::write_beat_t data [4];
   roci_pkg::token_t token;
   logic completion_token_valid, completion_token_ready, respond_token_valid, respond_token_ready,
         ack_token_valid, ack_token_ready, cqe_done_valid, cqe_done_ready, eqe_done_valid,

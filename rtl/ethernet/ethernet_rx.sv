@@ -36,7 +36,10 @@ module ethernet_rx (
 );
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
+  localparam int unsigned PLAIN_BYTES = 14;
   localparam int unsigned HEADER_BYTES = 18;                        // with one tag
+  localparam int unsigned PLAIN_OFFSET = PLAIN_BYTES % BYTES;
+  localparam int unsigned TAGGED_OFFSET = HEADER_BYTES % BYTES;
   localparam int unsigned BEATS = (HEADER_BYTES + BYTES - 1) / BYTES;  // 1 wide, 3 narrow
   localparam int unsigned INDEX_BITS = $clog2(BEATS + 1);
   typedef logic [INDEX_BITS-1:0] index_t;
@@ -63,6 +66,7 @@ module ethernet_rx (
   logic [8*BEATS*BYTES-1:0] header_q, header;    // byte 0 at bits 7:0, missing bytes zero
   logic [roci_pkg::DATA_BITS-1:0] data;          // masked by tkeep
   bytes_t bytes;
+  roci_lane_pkg::lanes_t keep;
   logic has_tag;
   logic [15:0] type1, type2, tci;
   logic [47:0] dmac, smac;
@@ -71,13 +75,17 @@ module ethernet_rx (
   logic bad_type, bad_mac, bad_vlan, dropped;
 
   always_comb begin
+    data = tdata_i & roci_lane_pkg::bits(tkeep_i);
+    // how many: by halves, since they are lanes 0 to n-1
     bytes = '0;
-    for (int unsigned b = 0; b < BYTES; b++) begin
-      data[8*b+:8] = tkeep_i[b] ? tdata_i[8*b+:8] : 8'h00;
-      if (tkeep_i[b]) begin
-        bytes = bytes_t'(b + 1);
+    keep = tkeep_i;
+    for (int l = roci_pkg::LANE_BITS - 1; l >= 0; l--) begin
+      if (keep[2**l-1]) begin
+        bytes[l] = 1'b1;
+        keep >>= 2**l;
       end
     end
+    if (keep[0]) bytes = bytes_t'(BYTES);        // the halves alone add up to one less
     header = header_q;
     for (int unsigned i = 0; i < BEATS; i++) begin
       if (index_q == index_t'(i)) begin
@@ -94,8 +102,8 @@ module ethernet_rx (
     tci = {header[8*14+:8], header[8*15+:8]};
     type2 = {header[8*16+:8], header[8*17+:8]};
     has_tag = type1 == 16'h8100;
-    whole = has_tag ? index_t'(18 / BYTES) : index_t'(14 / BYTES);
-    offset = has_tag ? lane_t'(18 % BYTES) : lane_t'(14 % BYTES);
+    whole = has_tag ? index_t'(HEADER_BYTES / BYTES) : index_t'(PLAIN_BYTES / BYTES);
+    offset = has_tag ? lane_t'(TAGGED_OFFSET) : lane_t'(PLAIN_OFFSET);
 
     bad_vlan = has_tag && (type2 == 16'h8100 || type2 == 16'h88a8 || tci[11:0] == 12'hfff);
     bad_type = !(has_tag ? (type2 == 16'h8915 || type2 == 16'h8100 || type2 == 16'h88a8)
@@ -109,16 +117,15 @@ module ethernet_rx (
   // that are left at the end go out in the next cycle; in it nothing else can, since the next frame's
   // first beat only waits.
   logic [roci_pkg::DATA_BITS-1:0] moved_low, moved_high, held_q;
-  logic [2*roci_pkg::DATA_BITS-1:0] doubled;
   logic held_valid_q;                            // held_q has the start of a beat
   logic flush_q, flush_err_q;
   bytes_t flush_bytes_q, beyond;
   logic at_start;                                // GRH byte 0 is in the beat in front
 
   always_comb begin
-    doubled = {data, {roci_pkg::DATA_BITS{1'b0}}} >> {offset, 3'b000};
-    moved_low = doubled[2*roci_pkg::DATA_BITS-1:roci_pkg::DATA_BITS];
-    moved_high = doubled[roci_pkg::DATA_BITS-1:0];
+    moved_low = has_tag ? data >> (8 * TAGGED_OFFSET) : data >> (8 * PLAIN_OFFSET);
+    moved_high = has_tag ? data << (8 * (BYTES - TAGGED_OFFSET))
+                         : data << (8 * (BYTES - PLAIN_OFFSET));
     at_start = index_q == whole && !held_valid_q;
     // bytes of this beat that go into the next output beat
     beyond = bytes > bytes_t'(offset) ? bytes - bytes_t'(offset) : '0;

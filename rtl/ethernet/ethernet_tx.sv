@@ -160,7 +160,7 @@ module ethernet_tx #(
 
   // --------------------------------------------------------------------------------------- header
   logic [MAX_HEADER*8-1:0] header_network;         // first wire byte at the top
-  logic [3:0][roci_pkg::DATA_BITS-1:0] header_beat; // as beats, byte 0 at bits 7:0, then zeros
+  logic [TAGGED_WHOLE:0][roci_pkg::DATA_BITS-1:0] header_beat;  // byte 0 at bits 7:0, then zeros
   logic has_tag;
   assign has_tag = stored.side.ethernet.vlan_valid;
 
@@ -214,12 +214,10 @@ module ethernet_tx #(
 
   // the two fixed moves, without and with tag
   always_comb begin
-    logic [2*roci_pkg::DATA_BITS-1:0] wide;
-    wide = has_tag
-        ? (2*roci_pkg::DATA_BITS)'(stored.beat.data) << (8 * TAGGED_CARRY)
-        : (2*roci_pkg::DATA_BITS)'(stored.beat.data) << (8 * PLAIN_CARRY);
-    moved = wide[roci_pkg::DATA_BITS-1:0];
-    pushed = wide[2*roci_pkg::DATA_BITS-1:roci_pkg::DATA_BITS];
+    moved = has_tag ? stored.beat.data << (8 * TAGGED_CARRY)
+                    : stored.beat.data << (8 * PLAIN_CARRY);
+    pushed = has_tag ? stored.beat.data >> (8 * (BYTES - TAGGED_CARRY))
+                     : stored.beat.data >> (8 * (BYTES - PLAIN_CARRY));
     header_rest = header_beat[has_tag ? TAGGED_WHOLE : PLAIN_WHOLE];
     joined = (roci_pkg::BYTES_BITS+1)'(carry) + (roci_pkg::BYTES_BITS+1)'(stored.beat.bytes);
   end
@@ -245,7 +243,9 @@ module ethernet_tx #(
         end else if (index_q != whole) begin
           // narrow only: header beats, while the first packet beat waits
           out_valid = 1'b1;
-          out_data = header_beat[index_q];
+          for (int unsigned h = 0; h <= TAGGED_WHOLE; h++) begin
+            if (index_q == 2'(h)) out_data = header_beat[h];
+          end
           if (out_ready) begin
             index_d = index_q + 2'd1;
             part_d = PART_BODY;
@@ -356,11 +356,7 @@ module ethernet_tx #(
   assign tdata_o = out.data;
   assign tlast_o = out.last;
   assign tuser_o = out.bad;
-  always_comb begin
-    for (int unsigned b = 0; b < BYTES; b++) begin
-      tkeep_o[b] = roci_pkg::BYTES_BITS'(b) < out.bytes;
-    end
-  end
+  assign tkeep_o = roci_lane_pkg::below(out.bytes);
 
 endmodule
 

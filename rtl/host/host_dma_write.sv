@@ -39,7 +39,7 @@ module host_dma_write #(
   input  wire roci_pkg::dma_write_req_t [3:0]   req_i,
   input  wire [3:0]                             data_valid_i,
   output logic [3:0]                            data_ready_o,
-  input  wire roci_pkg::write_beat_t [3:0]      data_i,
+  input  roci_pkg::write_beat_t                 data_i [4],
 
   // completions that do not come from tokens (host_commit_fifo)
   output logic                                  cqe_room_o,

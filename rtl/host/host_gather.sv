@@ -107,7 +107,7 @@ module host_gather #(
   count_t out_bytes;
   logic [roci_pkg::DATA_BITS-1:0] out_data;
 
-  host_realign #(.DATA_BYTES(DATA_BYTES), .USER_BITS(1)) u_realign (
+  host_realign #(.USER_BITS(1)) u_realign (
     .clk_i, .rst_i,
     .in_valid_i(run_valid), .in_ready_o(run_ready), .in_data_i(word_i.data), .in_from_i(from),
     .in_to_i(fill_q), .in_count_i(count), .in_flush_i(ends), .in_user_i(err),

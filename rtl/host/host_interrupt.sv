@@ -104,20 +104,30 @@ module host_interrupt #(
   logic [VECTORS-1:0] clear, sent;
   logic [FNS-1:0][VECTORS-1:0] raised;
 
+  // Asking first whether anything changes saves simulation time, but would cost LUTs.
+`ifdef SYNTHESIS
+  localparam bit ALWAYS = 1'b1;
+`else
+  localparam bit ALWAYS = 1'b0;
+`endif
+  logic change;                        // of any row
+
   always_comb begin
+    change = ALWAYS || raise_valid_q != '0 || irq_write_i.valid || send || fn_resetting_i != '0;
     clear = irq_write_i.clear;
-    for (int unsigned v = 0; v < VECTORS; v++) begin
-      sent[v] = 32'(chosen) == v;
-    end
+    for (int unsigned v = 0; v < VECTORS; v++) sent[v] = 32'(chosen) == v;
     for (int unsigned f = 0; f < FNS; f++) begin
       mask_fn[f] = irq_write_i.valid && irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
       clear_fn[f] = irq_write_i.valid && !irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
       sent_fn[f] = send && 32'(fn_q) == f;
-      raised[f] = '0;
-      for (int unsigned r = 0; r < RAISES; r++) begin
-        for (int unsigned v = 0; v < VECTORS; v++) begin
-          raised[f][v] = raised[f][v] || (raise_valid_q[r] && 32'(raise_q[r].fn) == f
-                                          && 32'(raise_q[r].irq_vector) == v);
+    end
+    raised = '0;
+    for (int unsigned r = 0; r < RAISES; r++) begin
+      if (raise_valid_q[r]) begin
+        for (int unsigned f = 0; f < FNS; f++) begin
+          for (int unsigned v = 0; v < VECTORS; v++) begin
+            if (32'(raise_q[r].fn) == f && 32'(raise_q[r].irq_vector) == v) raised[f][v] = 1'b1;
+          end
         end
       end
     end
@@ -148,20 +158,22 @@ module host_interrupt #(
     raise_valid_q <= raise_valid_i;
     raise_q <= raise_i;
     // A raise wins over a clear and a send in the same cycle: nothing is lost.
-    for (int unsigned f = 0; f < FNS; f++) begin
-      if (mask_fn[f]) begin
-        for (int unsigned v = 0; v < VECTORS; v++) begin
-          if (32'(irq_write_i.irq_vector) == v) masked_q[f][v] <= irq_write_i.masked;
+    if (change) begin
+      for (int unsigned f = 0; f < FNS; f++) begin
+        if (mask_fn[f]) begin
+          for (int unsigned v = 0; v < VECTORS; v++) begin
+            if (32'(irq_write_i.irq_vector) == v) masked_q[f][v] <= irq_write_i.masked;
+          end
         end
-      end
-      pending_q[f] <= (pending_q[f] & ~(clear & {VECTORS{clear_fn[f]}}))
-                      | raised[f];
-      due_q[f] <= (due_q[f] & ~(clear & {VECTORS{clear_fn[f]}}) & ~(sent & {VECTORS{sent_fn[f]}}))
-                  | raised[f];
-      if (fn_resetting_i[f]) begin
-        masked_q[f] <= '1;
-        pending_q[f] <= '0;
-        due_q[f] <= '0;
+        pending_q[f] <= (pending_q[f] & ~(clear & {VECTORS{clear_fn[f]}}))
+                        | raised[f];
+        due_q[f] <= (due_q[f] & ~(clear & {VECTORS{clear_fn[f]}})
+                     & ~(sent & {VECTORS{sent_fn[f]}})) | raised[f];
+        if (fn_resetting_i[f]) begin
+          masked_q[f] <= '1;
+          pending_q[f] <= '0;
+          due_q[f] <= '0;
+        end
       end
     end
     irq_masked_o <= masked_q[irq_fn_i];

@@ -14,34 +14,34 @@
 `default_nettype none
 
 module host_realign #(
-  parameter int unsigned DATA_BYTES = roci_pkg::DATA_BYTES,   // power of two, >= 2
   parameter int unsigned USER_BITS = 1          // travel from the flushing run to the last word
 ) (
-  input  wire                            clk_i,
-  input  wire                            rst_i,
+  input  wire                              clk_i,
+  input  wire                              rst_i,
 
   // runs
-  input  wire                            in_valid_i,
-  output logic                           in_ready_o,
-  input  wire [8*DATA_BYTES-1:0]         in_data_i,
-  input  wire [$clog2(DATA_BYTES)-1:0]   in_from_i,     // lane of the first byte in in_data_i
-  input  wire [$clog2(DATA_BYTES)-1:0]   in_to_i,       // lane where it goes
-  input  wire [$clog2(DATA_BYTES):0]     in_count_i,    // bytes, 1..DATA_BYTES
-  input  wire                            in_flush_i,    // last run of its group
-  input  wire [USER_BITS-1:0]            in_user_i,
+  input  wire                              in_valid_i,
+  output logic                             in_ready_o,
+  input  wire  [roci_pkg::DATA_BITS-1:0]   in_data_i,
+  input  wire  [roci_pkg::LANE_BITS-1:0]   in_from_i,      // lane of the first byte in in_data_i
+  input  wire  [roci_pkg::LANE_BITS-1:0]   in_to_i,        // lane where it goes
+  input  wire  [roci_pkg::LANE_BITS:0]     in_count_i,     // bytes, 1..DATA_BYTES
+  input  wire                              in_flush_i,     // last run of its group
+  input  wire  [USER_BITS-1:0]             in_user_i,
 
   // words
-  output logic                           out_valid_o,
-  input  wire                            out_ready_i,
-  output logic [8*DATA_BYTES-1:0]        out_data_o,
-  output logic [DATA_BYTES-1:0]          out_strobe_o,  // lanes that runs filled: contiguous
-  output logic [$clog2(DATA_BYTES):0]    out_stop_o,    // lane after the last filled one
-  output logic                           out_last_o,    // last word of the group
-  output logic [USER_BITS-1:0]           out_user_o     // of the flushing run, with out_last_o
+  output logic                             out_valid_o,
+  input  wire                              out_ready_i,
+  output logic [roci_pkg::DATA_BITS-1:0]   out_data_o,
+  output logic [roci_pkg::DATA_BYTES-1:0]  out_strobe_o,   // lanes that runs filled: contiguous
+  output logic [roci_pkg::LANE_BITS:0]     out_stop_o,     // lane after the last filled one
+  output logic                             out_last_o,     // last word of the group
+  output logic [USER_BITS-1:0]             out_user_o      // of the flushing run, with out_last_o
 );
 
-  localparam int unsigned LANE_BITS = $clog2(DATA_BYTES);
-  localparam int unsigned DATA_BITS = 8 * DATA_BYTES;
+  localparam int unsigned DATA_BYTES = roci_pkg::DATA_BYTES;
+  localparam int unsigned LANE_BITS = roci_pkg::LANE_BITS;
+  localparam int unsigned DATA_BITS = roci_pkg::DATA_BITS;
 
   typedef logic [LANE_BITS-1:0] lane_t;
   typedef logic [LANE_BITS:0] count_t;
@@ -93,30 +93,20 @@ module host_realign #(
   logic [DATA_BYTES-1:0] below_to, below_stop, below_start, below_rest;
   logic [DATA_BYTES-1:0] lanes, from_kept, from_run;
 
-  // Lanes 0..n-1.
-  function automatic logic [DATA_BYTES-1:0] below(input logic [LANE_BITS:0] n);
-    logic [DATA_BYTES-1:0] mask;
-    for (int unsigned i = 0; i < DATA_BYTES; i++) mask[i] = 32'(n) > i;
-    return mask;
-  endfunction
-
   always_comb begin
     full = run.stop >= (LANE_BITS+2)'(DATA_BYTES);
     overflows = run.stop > (LANE_BITS+2)'(DATA_BYTES);
     emits = full || run.flush;
     spill = count_t'(run.stop - (LANE_BITS+2)'(DATA_BYTES));
     start = started_q ? start_q : run.to;
-    below_to = below({1'b0, run.to});
-    below_stop = full ? '1 : below(count_t'(run.stop));
-    below_start = below({1'b0, start});
-    below_rest = below(rest_stop_q);
+    below_to = roci_lane_pkg::below({1'b0, run.to});
+    below_stop = full ? '1 : roci_lane_pkg::below(count_t'(run.stop));
+    below_start = roci_lane_pkg::below({1'b0, start});
+    below_rest = roci_lane_pkg::below(rest_stop_q);
     lanes = below_stop & ~below_start;
     from_kept = rest_q ? below_rest : lanes & below_to;
     from_run = rest_q ? '0 : lanes & ~below_to;
-    for (int unsigned i = 0; i < DATA_BYTES; i++) begin
-      merged[8*i +: 8] = (kept_q[8*i +: 8] & {8{from_kept[i]}})
-                         | (rotated[8*i +: 8] & {8{from_run[i]}});
-    end
+    merged = (kept_q & roci_lane_pkg::bits(from_kept)) | (rotated & roci_lane_pkg::bits(from_run));
   end
 
   assign out_free = !out_valid_q || out_ready_i;

@@ -34,7 +34,6 @@ module host_scatter (
   output roci_pkg::write_beat_t            data_o
 );
 
-  localparam int unsigned DATA_BYTES = roci_pkg::DATA_BYTES;
   localparam int unsigned LANE_BITS = roci_pkg::LANE_BITS;
 
   typedef logic [LANE_BITS-1:0] lane_t;
@@ -100,7 +99,7 @@ module host_scatter (
     .out_valid_o(req_valid_o), .out_ready_i(req_ready_i), .out_o(req_o)
   );
 
-  host_realign #(.DATA_BYTES(DATA_BYTES), .USER_BITS(1)) u_realign (
+  host_realign #(.USER_BITS(1)) u_realign (
     .clk_i, .rst_i,
     .in_valid_i(run_valid), .in_ready_o(run_ready), .in_data_i(payload_i.data), .in_from_i(from_q),
     .in_to_i(to), .in_count_i(count), .in_flush_i(ends), .in_user_i(1'b0),

@@ -81,6 +81,8 @@ module packet_header_build (
   logic header_valid_q;
   header_len_t header_len_q;
   logic [HEADER_BITS-1:0] header_q;                    // byte 0 at bits 7:0
+  logic [HEADER_BEATS-1:0][roci_pkg::DATA_BITS-1:0] header_beats;   // the same, then zeros
+  assign header_beats = (HEADER_BEATS*roci_pkg::DATA_BITS)'(header_q);
   roci_pkg::packet_len_t payload_len_q;
   logic [1:0] pad_q;
   roci_pkg::packet_side_t side_q;
@@ -187,8 +189,8 @@ module packet_header_build (
       extension[28*8-1-:4*8] = desc1_q.imm;
     end
     header_network = {grh, bth, extension};
-    for (int unsigned b = 0; b < roci_pkg::HEADER_BYTES; b++) begin
-      header_bytes[8*b+:8] = header_network[HEADER_BITS-1-8*b-:8];
+    for (int unsigned w = 0; w < roci_pkg::HEADER_BYTES / 4; w++) begin
+      header_bytes[32*w+:32] = roci_lane_pkg::reversed(header_network[HEADER_BITS-1-32*w-:32]);
     end
   end
 
@@ -235,13 +237,9 @@ module packet_header_build (
               : (whole_beats != '0 || !has_payload) ? PART_HEADER : PART_PAYLOAD;
 
   // bytes behind the end of the payload are zero: pad (wire.md 1.5) and the start of the ICRC
-  always_comb begin
-    for (int unsigned b = 0; b < BYTES; b++) begin
-      payload_masked[8*b+:8] = (roci_pkg::BYTES_BITS'(b) < payload_i.bytes)
-                               ? payload_i.data[8*b+:8] : 8'h00;
-      low_mask[8*b+:8] = (roci_pkg::LANE_BITS'(b) < carry) ? 8'hff : 8'h00;
-    end
-  end
+  assign payload_masked = payload_i.data
+                          & roci_lane_pkg::bits(roci_lane_pkg::below(payload_i.bytes));
+  assign low_mask = roci_lane_pkg::bits(roci_lane_pkg::below({1'b0, carry}));
 
   // byte b of the payload goes to lane (b + carry) mod BYTES; carry is a multiple of 4
   common_rotate #(
@@ -260,11 +258,7 @@ module packet_header_build (
     header_rest = '0;
     for (int unsigned h = 0; h < HEADER_BEATS; h++) begin
       if (whole_beats == INDEX_BITS'(h)) begin
-        for (int unsigned b = 0; b < BYTES; b++) begin
-          if (h * BYTES + b < roci_pkg::HEADER_BYTES) begin
-            header_rest[8*b+:8] = header_q[8*(h*BYTES+b)+:8];
-          end
-        end
+        header_rest = header_beats[h];
       end
     end
   end
@@ -283,11 +277,7 @@ module packet_header_build (
         beat_valid = header_valid_q && (started_q || !has_payload || payload_valid_i);
         for (int unsigned h = 0; h < HEADER_BEATS; h++) begin
           if (beat_index == INDEX_BITS'(h)) begin
-            for (int unsigned b = 0; b < BYTES; b++) begin
-              if (h * BYTES + b < roci_pkg::HEADER_BYTES) begin
-                beat.data[8*b+:8] = header_q[8*(h*BYTES+b)+:8];
-              end
-            end
+            beat.data = header_beats[h];
           end
         end
         beat.bytes = roci_pkg::BYTES_BITS'(BYTES);

@@ -152,9 +152,7 @@ module packet_header_parse (
   assign left = holding_q ? left_q : payload_len;
 
   always_comb begin
-    for (int unsigned b = 0; b < BYTES; b++) begin
-      high_mask[8*b+:8] = ((roci_pkg::LANE_BITS+1)'(b) >= lanes_here) ? 8'hff : 8'h00;
-    end
+    high_mask = ~roci_lane_pkg::bits(roci_lane_pkg::below(lanes_here));
 
     out_valid = 1'b0;
     out = '0;

@@ -51,7 +51,6 @@ module host_dma_write_tb (
 );
   logic [3:0] req_valid, req_ready, data_valid, data_ready;
   roci_pkg::dma_write_req_t [3:0] req;
-  roci_pkg::write_beat_t [3:0] data;
 
   for (genvar l = 0; l < 4; l++) begin : gen_level
     assign req_valid[l] = req_valid_i[l];
@@ -59,13 +58,12 @@ module host_dma_write_tb (
     assign req[l] = req_i[l];
     assign data_valid[l] = data_valid_i[l];
     assign data_ready_o[l] = data_ready[l];
-    assign data[l] = data_i[l];
   end
 
   host_dma_write u_dut (
     .clk_i, .rst_i, .fn_disabled_i,
     .req_valid_i(req_valid), .req_ready_o(req_ready), .req_i(req),
-    .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
+    .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i,
     .cqe_room_o, .cqe_reserve_i, .state_i,
     .token_o, .completion_valid_o, .completion_ready_i, .respond_valid_o, .respond_ready_i,
     .ack_event_valid_o, .ack_event_ready_i, .cqe_done_valid_o, .cqe_done_ready_i,
