@@ -121,8 +121,9 @@ function(roci_model target)
 endfunction()
 
 # Whole-chip models are compiled by clang where there is one: they run a quarter faster than those of
-# g++ at any level (docs/decisions/0007-chip-models-by-clang.md). CMake knows one compiler for C++; the launcher starts the
-# other with the arguments behind it. The objects link with ours, but not under a sanitizer.
+# g++ at any level (docs/decisions/0007-chip-models-by-clang.md). CMake knows one compiler for C++;
+# the launcher starts the other with the arguments behind it. The objects link with ours, but not
+# under a sanitizer.
 find_program(ROCI_CHIP_CXX NAMES clang++-16 clang++ DOC "compiler of the whole-chip models")
 set(ROCI_CHIP_OPT -O2 CACHE STRING "compiler optimisation of the whole-chip models")
 
