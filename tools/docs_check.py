@@ -203,8 +203,8 @@ def ports(path):
     """Names of the ports of a module."""
     text = re.sub(r"//[^\n]*", "", path.read_text())
     header = re.search(r"^module\b.*?^\);", text, flags=re.S | re.M)
-    found = re.findall(r"^\s*(?:input|output)\b[^,\n]*?(\w+)\s*(?:\[[^]\n]*\]\s*)?(?:,|$)", header.group(0),
-                       flags=re.M) if header else []
+    found = re.findall(r"^\s*(?:input|output)\b[^,\n]*?(\w+)\s*(?:\[[^]\n]*\]\s*)?(?:,|$)",
+                       header.group(0), flags=re.M) if header else []
     return set(found)
 
 
