@@ -115,12 +115,10 @@ module host_interrupt #(
   always_comb begin
     change = ALWAYS || raise_valid_q != '0 || irq_write_i.valid || send || fn_resetting_i != '0;
     clear = irq_write_i.clear;
-    for (int unsigned v = 0; v < VECTORS; v++) sent[v] = 32'(chosen) == v;
-    for (int unsigned f = 0; f < FNS; f++) begin
-      mask_fn[f] = irq_write_i.valid && irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
-      clear_fn[f] = irq_write_i.valid && !irq_write_i.is_mask && 32'(irq_write_i.fn) == f;
-      sent_fn[f] = send && 32'(fn_q) == f;
-    end
+    sent = VECTORS'(1) << chosen;
+    mask_fn = FNS'(irq_write_i.valid && irq_write_i.is_mask) << irq_write_i.fn;
+    clear_fn = FNS'(irq_write_i.valid && !irq_write_i.is_mask) << irq_write_i.fn;
+    sent_fn = FNS'(send) << fn_q;
     raised = '0;
     for (int unsigned r = 0; r < RAISES; r++) begin
       if (raise_valid_q[r]) begin
