@@ -2,137 +2,102 @@
 //
 // context_mtt_client: answers one client's parts in order.
 //
-// Parts wait here in a FIFO while their lines are fetched ahead (context_mtt_cache looks each one up
-// as it enters). The part in front looks its line up again: there → answer; still on its way → again;
-// gone (pushed out by another line, or the fetch failed) → it fetches the line for itself and takes
-// it straight from the bus, so that it makes progress whatever other clients do. A bus error then is
-// its answer.
-// Neighbours: context_mtt_split → here ⇄ context_mtt_cache → the client.
+// Parts come here behind their look-up (context_mtt_cache). Those whose page was there are answers
+// already; the others' pages come from the bus, in the order of their parts, each with its own error.
+// Both wait in FIFOs until it is their turn. A part that is an answer passes when nobody waits.
+// Neighbours: context_mtt_cache ⇄ here → the client.
 `default_nettype none
 
 module context_mtt_client #(
-  // waiting for their lines; in narrow as many as lines can be under way, in LUT RAM of 16 words
+  // waiting for their pages; in narrow as many as lines can be under way, in LUT RAM of 16 words
   parameter int unsigned PARTS = (roci_config_pkg::IS_WIDE ? 2 : 1) * roci_config_pkg::MTT_MISSES
 ) (
   input  wire                        clk_i,
   input  wire                        rst_i,
 
-  input  wire                        part_valid_i,
-  output logic                       part_ready_o,
-  input  context_pkg::mtt_part_t     part_i,
+  output logic                       room_o,             // a part may be looked up in this cycle,
+  input  wire                        part_valid_i,       // which comes here in the next one
+  input  context_pkg::mtt_looked_t   part_i,
 
-  // look-up of the line in front: granted now, answered in the next cycle
-  output logic                       look_valid_o,
-  input  wire                        look_ready_i,
-  output context_pkg::mtt_part_t     look_o,
-  input  context_pkg::mtt_key_t      look_key_i,
-  input  context_pkg::mtt_pages_t    look_pages_i,       // the word of the page in look_o
-
-  // fetch for itself
-  output logic                       fetch_valid_o,
-  input  wire                        fetch_ready_i,
-  input  wire                        fetched_valid_i,    // its line came
-  input  wire                        fetched_err_i,
-  input  context_pkg::mtt_pages_t    fetched_pages_i,    // the word of its page
+  // pages of the parts that are fetched; always taken
+  input  wire                        page_valid_i,
+  input  wire                        page_err_i,         // the bus failed: page_i says nothing
+  input  wire [context_pkg::PAGE_BITS-1:0] page_i,
 
   output logic                       rsp_valid_o,
   input  wire                        rsp_ready_i,
   output roci_pkg::xlat_rsp_t        rsp_o
 );
 
-  typedef enum logic [1:0] {
-    FRONT_START,         // look at the part in front
-    FRONT_LOOKED,        // its line's key and pages are there
-    FRONT_FETCH,         // wants a fetch of its own
-    FRONT_FETCHING       // waits for it
-  } front_e;
-  front_e front_q, front_d;
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
+  localparam int unsigned USAGE_BITS = $clog2(PARTS + 1);
 
-  logic [$bits(context_pkg::mtt_part_t)-1:0] part_bits;
-  context_pkg::mtt_part_t part;
-  logic part_valid, part_done;
+  typedef struct packed {
+    logic err;
+    logic [context_pkg::PAGE_BITS-1:0] page;
+  } page_t;
 
-  common_fifo #(.WIDTH($bits(context_pkg::mtt_part_t)), .DEPTH(PARTS)) u_parts (
-    .clk_i, .rst_i,
-    .in_valid_i(part_valid_i), .in_ready_o(part_ready_o), .in_i(part_i),
-    .out_valid_o(part_valid), .out_ready_i(part_done), .out_o(part_bits), .usage_o()
-  );
-  assign part = context_pkg::mtt_part_t'(part_bits);
+  context_pkg::mtt_looked_t part;                      // in front, or the one that passes
+  page_t page;
+  logic [$bits(context_pkg::mtt_looked_t)-1:0] part_bits;
+  logic [$bits(page_t)-1:0] page_bits;
+  logic part_valid, page_valid, pass, push, take, rsp_free;
+  logic [USAGE_BITS-1:0] usage;
 
-  // ------------------------------------------------------------------------------------- answer
-  logic answer, rsp_free, from_fetch;
-  context_pkg::mtt_pages_t pages;
-  logic [context_pkg::PAGE_BITS-1:0] page;
-  logic [63:0] in_page_mask;
-  roci_pkg::xlat_rsp_t rsp;
-
+  assign pass = part_valid_i && !part_i.fetched && usage == '0 && !rsp_valid_o;
+  assign push = part_valid_i && !pass;
   assign rsp_free = !rsp_valid_o || rsp_ready_i;
-  assign look_o = part;
+  assign take = part_valid && (!part.fetched || page_valid) && rsp_free;
 
+  common_fifo #(.WIDTH($bits(context_pkg::mtt_looked_t)), .DEPTH(PARTS), .STYLE(STYLE)) u_parts (
+    .clk_i, .rst_i,
+    .in_valid_i(push), .in_ready_o(), .in_i(part_i),
+    .out_valid_o(part_valid), .out_ready_i(take), .out_o(part_bits), .usage_o(usage)
+  );
+  common_fifo #(.WIDTH($bits(page_t)), .DEPTH(PARTS), .STYLE(STYLE)) u_pages (
+    .clk_i, .rst_i,
+    .in_valid_i(page_valid_i), .in_ready_o(), .in_i({page_err_i, page_i}),
+    .out_valid_o(page_valid), .out_ready_i(take && part.fetched), .out_o(page_bits), .usage_o()
+  );
+  assign part = context_pkg::mtt_looked_t'(part_bits);
+  assign page = page_t'(page_bits);
+
+  roci_pkg::xlat_rsp_t rsp;
   always_comb begin
-    front_d = front_q;
-    look_valid_o = 1'b0;
-    fetch_valid_o = 1'b0;
-    answer = 1'b0;
-    from_fetch = 1'b0;
-    unique case (front_q)
-      FRONT_START: begin
-        if (part_valid && rsp_free) begin
-          if (!part.paged) begin
-            answer = 1'b1;
-          end else begin
-            look_valid_o = 1'b1;
-            front_d = look_ready_i ? FRONT_LOOKED : FRONT_START;
-          end
-        end
-      end
-      FRONT_LOOKED: begin
-        // rsp_free held since the look-up: only this block fills the register
-        if (look_key_i.tag != part.tag || look_key_i.state == context_pkg::LINE_EMPTY) begin
-          front_d = FRONT_FETCH;
-        end else begin
-          answer = look_key_i.state == context_pkg::LINE_VALID;
-          front_d = FRONT_START;
-        end
-      end
-      FRONT_FETCH: begin
-        fetch_valid_o = 1'b1;
-        front_d = fetch_ready_i ? FRONT_FETCHING : FRONT_FETCH;
-      end
-      default: begin
-        answer = fetched_valid_i;
-        from_fetch = 1'b1;
-        front_d = fetched_valid_i ? FRONT_START : FRONT_FETCHING;
-      end
-    endcase
-    part_done = answer;
-
-    pages = from_fetch ? fetched_pages_i : look_pages_i;
-    page = pages[32'(part.page) % context_pkg::WORD_PAGES];
-    for (int unsigned b = 0; b < 64; b++) in_page_mask[b] = b < 32'(part.page_shift);
     rsp.last = part.last;
     rsp.length = part.length;
-    rsp.status = (from_fetch && fetched_err_i) ? roci_pkg::XLAT_BUS_ERROR : part.status;
-    rsp.addr = part.paged ? ({page, 12'h000} & ~in_page_mask) | (part.addr & in_page_mask)
-                          : part.addr;
+    rsp.status = (part.fetched && page.err) ? roci_pkg::XLAT_BUS_ERROR : part.status;
+    rsp.addr = part.fetched ? context_pkg::page_position(page.page, part.addr, part.page_shift)
+                            : part.addr;
+    if (pass) begin
+      rsp = '{last: part_i.last, length: part_i.length, status: part_i.status, addr: part_i.addr};
+    end
   end
 
   always_ff @(posedge clk_i) begin
-    if (answer) begin
+    if (pass || take) begin
       rsp_o <= rsp;
     end
     if (rst_i) begin
-      front_q <= FRONT_START;
+      room_o <= 1'b0;
       rsp_valid_o <= 1'b0;
     end else begin
-      front_q <= front_d;
-      if (answer) begin
+      // three may be on their way that it does not count: of the cycle before, of this and the next
+      room_o <= usage <= USAGE_BITS'(PARTS - 3);
+      if (pass || take) begin
         rsp_valid_o <= 1'b1;
       end else if (rsp_ready_i) begin
         rsp_valid_o <= 1'b0;
       end
-      assert (!(answer && !rsp_free))
-      else $error("context_mtt_client: answer without room");
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      assert (!(push && usage == USAGE_BITS'(PARTS)))
+      else $error("context_mtt_client: no room for a part");
+      assert (!(pass && part_valid))
+      else $error("context_mtt_client: a part passes others");
     end
   end
 

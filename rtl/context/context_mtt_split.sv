@@ -5,7 +5,7 @@
 //
 // Pages are at least 4 KB and aligned, so a position's low 12 bits are those of its DMA address, and
 // one cut is enough for the at most 4096 bytes of a request. Failures and check_only make one part.
-// One part per cycle, one cycle of latency. Neighbours: context_mr_check → here → context_mtt_client.
+// One part per cycle, one cycle of latency. Neighbours: context_mr_check → here → context_mtt_cache.
 `default_nettype none
 
 module context_mtt_split (

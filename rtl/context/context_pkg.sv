@@ -44,6 +44,28 @@ package context_pkg;
     roci_pkg::addr_t line_address;                     // DMA address of the line
   } mtt_part_t;
 
+  // A part that was looked up and waits for its turn.
+  typedef struct packed {
+    roci_pkg::xlat_status_e status;
+    logic last;
+    logic fetched;                                     // its page comes from the bus
+    roci_pkg::packet_len_t length;
+    roci_pkg::addr_t addr;                             // the answer; position if fetched
+    logic [4:0] page_shift;
+  } mtt_looked_t;
+
+  // The DMA address of a position in a page of 2^page_shift bytes, at least 4 KB, that begins there.
+  function automatic roci_pkg::addr_t page_position(input logic [PAGE_BITS-1:0] page,
+                                                    input roci_pkg::addr_t position,
+                                                    input logic [4:0] page_shift);
+    roci_pkg::addr_t addr;
+    addr = position;
+    for (int unsigned b = 12; b < 64; b++) begin
+      if (b >= 32'(page_shift)) addr[b] = page[b-12];
+    end
+    return addr;
+  endfunction
+
   // {status, vendor status} of a completion whose local key or address failed.
   function automatic logic [14:0] xlat_failure(input roci_pkg::xlat_status_e status);
     unique case (status)

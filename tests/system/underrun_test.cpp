@@ -64,9 +64,6 @@ sim::HostMemoryConfig nicsims_memory(sim::ChipConfig chip) {
 
 TEST_CASE_METHOD(EachChip, "nicsim's memory: no frame is late, lost or sent twice, but one on trust") {
   auto config = traffic(chip);
-  // Lines that push each other out of narrow's page cache (32) cost each packet a round trip of memory:
-  // at 7 or 8 bytes a cycle what comes meanwhile overflows.
-  if (chip == sim::ChipConfig::narrow) config.link_rate = sim::Rate{6, 1};
   config.memory = nicsims_memory(chip);
   config.memory_noise = false;
   const auto result = soak::run_soak(config);

@@ -3,8 +3,9 @@
 // context_mtt_cache with page tables in a modelled host memory: every answer is the right DMA address
 // in request order per client, cut at 4 KB; a new incarnation never sees old pages, nor does one whose
 // number comes again after the lines were forgotten, whatever is under way meanwhile; bus errors reach
-// exactly the requests that need the line; many misses are under way at once; a client whose lines
-// always collide or whose answers nobody takes does not stop the other; warm hits keep the rate.
+// exactly the requests that need the line; many misses are under way at once, those of lines that
+// collide or cannot be read as well; a line is not fetched on and on, however many wait for it; a client
+// whose answers nobody takes does not stop the other; warm hits keep the rate.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -286,6 +287,145 @@ TEST_CASE("misses overlap; a blocked client leaves places to the other") {
   for (unsigned n = 0; n < count; ++n) bench.checked1.push(request(2, n));
   for (int n = 0; n < 20000 && bench.rsp1.received().size() < count; ++n) bench.tick();
   REQUIRE(bench.rsp1.received().size() == count);
+}
+
+namespace {
+
+// 64 bytes of page `n` of region `mr`.
+pkg::mr_checked_t page_request(unsigned mr, std::uint64_t n) {
+  pkg::mr_checked_t q{};
+  q.length = 64;
+  q.mr = static_cast<decltype(q.mr)>(mr);
+  q.page_shift = 12;
+  q.paged = true;
+  q.table_address = std::uint64_t{mr + 1} << 24;
+  q.addr = n * 4096;
+  return q;
+}
+
+// The like of regions 2 and 3 whose lines all have one place in the cache.
+pkg::mr_checked_t colliding(unsigned mr, unsigned n) {
+  return page_request(mr, std::uint64_t{mr & 1} * kLines / 2 * 8 + n % 8);
+}
+
+struct Traffic : Bench {
+  Expected expected;
+
+  explicit Traffic(Random& r) : Bench(r) {
+    latency = 250;
+    rsp0.collect();
+    rsp1.collect();
+  }
+  void push(bool client, const pkg::mr_checked_t& q) {
+    for (const auto& a : answers(*this, q)) expected[client].emplace_back(a, true);
+    (client ? checked1 : checked0).push(q);
+  }
+  // Cycles until all answers have come, and were right.
+  std::uint64_t finish() {
+    const auto start = dut.cycle();
+    expect_answers(*this, expected);
+    return dut.cycle() - start;
+  }
+};
+
+// What `count` misses of one client may take that are fetched side by side.
+unsigned side_by_side(unsigned count) {
+  return 300 + (250 + 2 * 64 / kBeat) * count / (kMisses / 2);
+}
+
+}  // namespace
+
+// Two regions whose lines have one place in the cache, in every order of their parts: each part waits
+// for its line no longer than for a miss that overlaps others, so nobody's frames are held up.
+TEST_CASE("lines that collide are fetched side by side, and cached for whoever comes alone") {
+  Random random;
+  const unsigned count = 256;
+  for (const unsigned run : {1u, 2u, 3u, 16u, 0u}) {
+    for (const bool client : {false, true}) {
+      Traffic bench(random);
+      unsigned mr = 2;
+      for (unsigned n = 0; n < count; ++n) {
+        bench.push(client, colliding(mr, n));
+        if (run != 0 ? (n + 1) % run == 0 : random.chance(0.3)) mr ^= 1;
+      }
+      const auto cycles = bench.finish();
+      INFO("client " << client << ", runs of " << run << ": " << cycles << " cycles, "
+                     << bench.lines << " lines");
+      CHECK(cycles < side_by_side(count));
+      CHECK(bench.lines <= count);
+      // one at a time and in turn, with any period: the second use finds what the first one brought
+      for (unsigned n = 0; n < 80; ++n) {
+        const auto q = colliding(n % (run + 2) == 0 ? 3 : 2, n);
+        bench.push(client, q);
+        bench.finish();
+        const auto before = bench.lines;
+        bench.push(client, q);
+        bench.finish();
+        CHECK(bench.lines == before);
+      }
+    }
+  }
+}
+
+TEST_CASE("a line that cannot be read: all that wait for it fail side by side, and the next reads anew") {
+  Random random;
+  const unsigned count = 256;
+  for (const bool client : {false, true}) {
+    Traffic bench(random);
+    bench.bad_lines.insert(std::uint64_t{5} << 24);
+    for (unsigned n = 0; n < count; ++n) {
+      bench.push(client, page_request(4, n % 8));
+      if (n % 16 == 0) bench.push(!client, page_request(6, n));   // is not harmed
+    }
+    CHECK(bench.finish() < side_by_side(count));
+    bench.bad_lines.clear();
+    bench.push(client, page_request(4, 1));
+    bench.finish();
+    const auto before = bench.lines;
+    for (unsigned n = 0; n < count; ++n) bench.push(client, page_request(4, n % 8));
+    bench.finish();
+    CHECK(bench.lines == before);
+  }
+}
+
+// What waits when a line comes was fetched too; that must not push the line out and make others fetch.
+TEST_CASE("a line that many need at once is fetched until it is there, and no longer") {
+  Random random;
+  for (const unsigned latency : {30u, 125u, 250u, 1000u}) {
+    for (const unsigned clients : {1u, 2u, 3u}) {
+      Traffic bench(random);
+      bench.latency = latency;
+      for (unsigned n = 0; n < 8 * kMisses; ++n) {
+        if (clients & 1) bench.push(false, page_request(2, n % 8));
+        if (clients & 2) bench.push(true, page_request(2, n % 8));
+      }
+      bench.finish();
+      INFO("latency " << latency << ", clients " << clients << ": " << bench.lines << " lines");
+      CHECK(bench.lines <= 2 * kMisses);
+    }
+  }
+}
+
+// Parts that were checked in the old life are on their way while those of the new one come.
+TEST_CASE("lives of a region that overlap: each part gets the pages of its own") {
+  Random random;
+  for (int round = 0; round < 20; ++round) {
+    Traffic bench(random);
+    bench.latency = static_cast<unsigned>(random.between(1, 100));
+    bench.rsp0.stall(Stall::any(random));
+    bench.rsp1.stall(Stall::any(random));
+    bench.beat.stall(Stall::any(random));
+    unsigned life = 0;
+    for (unsigned n = 0; n < scaled(400); ++n) {
+      if (random.chance(0.1)) ++life;
+      auto q = page_request(random.below(2), random.below(16));
+      const auto its = life - (random.chance(0.1) && life != 0);
+      q.incarnation = static_cast<std::uint8_t>(its);
+      q.table_address += std::uint64_t{its} << 12;
+      bench.push(random.chance(0.5), q);
+    }
+    bench.finish();
+  }
 }
 
 TEST_CASE("warm lines keep the rate of small messages in both directions") {
