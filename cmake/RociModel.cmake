@@ -122,22 +122,26 @@ endfunction()
 
 # Whole-chip models are compiled by clang where there is one: they run a quarter faster than those of
 # g++ at any level (docs/decisions/0007-chip-models-by-clang.md). CMake knows one compiler for C++;
-# the launcher starts the other with the arguments behind it. The objects link with ours, but not
-# under a sanitizer.
+# the launcher starts the other with the arguments behind it (sh takes c++ for its own name). The
+# objects link with ours, but not under a sanitizer.
 find_program(ROCI_CHIP_CXX NAMES clang++-16 clang++ DOC "compiler of the whole-chip models")
-set(ROCI_CHIP_OPT -O2 CACHE STRING "compiler optimisation of the whole-chip models")
+set(ROCI_CHIP_OPT "" CACHE STRING
+  "compiler optimisation of the whole-chip models; empty: -O2 for clang, -O1 for others")
 
 function(roci_chip_model target)
   cmake_parse_arguments(C "" "CONFIG" "ARGS" ${ARGN})
   if(NOT C_CONFIG)
     message(FATAL_ERROR "roci_chip_model(${target}): CONFIG wide or narrow")
   endif()
-  roci_model(${target} TOP roci_top CONFIG ${C_CONFIG} PREFIX Vroci_${C_CONFIG} SHARDS 4
-    OPT ${ROCI_CHIP_OPT}
-    ARGS --x-assign fast --x-initial fast --output-split 20000 ${C_ARGS})
+  set(opt -O1)
   if(ROCI_CHIP_CXX AND NOT ROCI_SANITIZE)
+    set(opt -O2)
     string(REPLACE ";" " " launcher "${CMAKE_CXX_COMPILER_LAUNCHER}")
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER    # sh takes c++ for its own name
-      "sh;-c;exec ${launcher} ${ROCI_CHIP_CXX} \"$@\"")
+    set(CMAKE_CXX_COMPILER_LAUNCHER sh -c "exec ${launcher} ${ROCI_CHIP_CXX} \"$@\"")
   endif()
+  if(ROCI_CHIP_OPT)
+    set(opt ${ROCI_CHIP_OPT})
+  endif()
+  roci_model(${target} TOP roci_top CONFIG ${C_CONFIG} PREFIX Vroci_${C_CONFIG} SHARDS 4 OPT ${opt}
+    ARGS --x-assign fast --x-initial fast --output-split 20000 ${C_ARGS})
 endfunction()

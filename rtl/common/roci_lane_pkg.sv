@@ -14,7 +14,7 @@ package roci_lane_pkg;
 
   // Lanes 0 to count - 1; count = 0..DATA_BYTES.
   function automatic lanes_t below(input logic [roci_pkg::BYTES_BITS-1:0] count);
-    return ~(lanes_t'('1) << count);
+    return ~({roci_pkg::DATA_BYTES{1'b1}} << count);
   endfunction
 
   // All bits of the lanes.

@@ -196,6 +196,13 @@ module ethernet_rx (
     end
   end
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && tvalid_i) begin
+      assert ((tkeep_i & (tkeep_i + 1'b1)) == '0)
+      else $error("ethernet_rx: lanes that are not contiguous from lane 0");
+    end
+  end
+
 endmodule
 
 `default_nettype wire

@@ -291,7 +291,8 @@ TEST_CASE_METHOD(EachChip, "an event queue without room: EQ_OVERRUN once, then e
   expect_wc(link.a.cq, 2);
 }
 
-TEST_CASE_METHOD(SharedNics, "page addresses: read from host memory until they are there, then found on the chip") {
+TEST_CASE_METHOD(SharedNics,
+                 "page addresses: read from host memory until they are there, then found on the chip") {
   Connection link(hosts.a, hosts.world.nic(0), nics.b_scattered(), hosts.world.nic(1));
   Region from(hosts.a.pd, 32768), to(nics.b_scattered().pd, 32768);
   const auto write = [&](uint64_t n) {

@@ -277,12 +277,17 @@ TEST_CASE("a rewind starts the ACK timer again, also if no visit falls between i
     CHECK(bench.reports[0].clock - from <= 11 * kTick);
     // nor does it end a wait
     bench.dut.tick(2 * kTick);
-    bench.wait(qp, 20);                   // 10.24 ms
+    const unsigned code = 8;              // 0.12 ms, 29.3 ticks
+    bench.wait(qp, code);
     bench.dut.run_until([&] { return bench.waits[qp].waiting; }, "begin");
     bench.dut.tick(4);
     bench.rewind(qp);
     bench.dut.tick(random.below(3 * kTick));
     CHECK(bench.waits[qp].waiting);
+    bench.dut.run_until([&] { return !bench.waits[qp].waiting; }, "end", 40 * kTick);
+    const double waited = us(bench.waits[qp].end - bench.waits[qp].begin) / 1000;
+    CHECK(waited >= kRnrMs[code]);
+    CHECK(waited < kRnrMs[code + 1]);
   }
 }
 

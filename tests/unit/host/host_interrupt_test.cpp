@@ -223,18 +223,21 @@ TEST_CASE("the next user of a function gets nothing of the last one's") {
   dut.tick(20);
   REQUIRE(irq.received().size() == 2);
   irq.received().clear();
-  dut->fn_resetting_i = 1u << 1;
-  dut.tick(3);
-  bench.raise(1, 3);  // of something that is just being destroyed
-  dut.tick(10);
-  dut->fn_resetting_i = 0;
-  dut.tick(3);
-  for (const unsigned fn : {1u, 2u}) {
-    INFO("function " << fn);
-    dut->irq_fn_i = static_cast<std::decay_t<decltype(dut->irq_fn_i)>>(fn);
-    dut.tick(2);
-    CHECK(dut->irq_masked_o == (fn == 1 ? 0xff : 0xfe));
-    CHECK(dut->irq_pending_o == (fn == 1 ? 0 : 0x21));
+  // of nobody else, and of something that is just being destroyed
+  for (const bool raised : {false, true}) {
+    dut->fn_resetting_i = 1u << 1;
+    dut.tick(3);
+    if (raised) bench.raise(1, 3);
+    dut.tick(10);
+    dut->fn_resetting_i = 0;
+    dut.tick(3);
+    for (const unsigned fn : {1u, 2u}) {
+      INFO("function " << fn << (raised ? ", with a raise" : ""));
+      dut->irq_fn_i = static_cast<std::decay_t<decltype(dut->irq_fn_i)>>(fn);
+      dut.tick(2);
+      CHECK(dut->irq_masked_o == (fn == 1 ? 0xff : 0xfe));
+      CHECK(dut->irq_pending_o == (fn == 1 ? 0 : 0x21));
+    }
   }
   for (const unsigned fn : {1u, 2u}) {
     for (unsigned v = 0; v < vectors; ++v) bench.mask(fn, v, false);
