@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// context_pkg: types between the parts of the translation cache (context_mtt_*), what a failed
-// address check is in a completion, and what context_timer hears of rewinds.
+// context_pkg: types between the parts of the translation cache (context_mtt_*), where in a page an
+// address is, what a failed address check is in a completion, and what context_timer hears of rewinds.
 `default_nettype none
 
 package context_pkg;
