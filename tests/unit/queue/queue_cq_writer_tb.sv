@@ -52,7 +52,7 @@ module queue_cq_writer_tb (
 );
   logic [3:0] req_valid, req_ready, data_valid, data_ready;
   roci_pkg::dma_write_req_t [3:0] req;
-  roci_pkg::write_beat_t [3:0] data;
+  roci_pkg::write_beat_t data [4];
   roci_pkg::token_t token;
   logic [6:0] unused;
   roci_pkg::packet_len_t unused_bytes;
@@ -67,7 +67,8 @@ module queue_cq_writer_tb (
   assign req_valid[3:2] = '0;
   assign req[3:2] = '0;
   assign data_valid[3:2] = '0;
-  assign data[3:2] = '0;
+  assign data[2] = '0;
+  assign data[3] = '0;
 
   queue_cq_writer u_dut (
     .clk_i, .rst_i, .ready_o, .ctx_i, .ctx_o, .clock_i,
