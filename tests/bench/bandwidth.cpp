@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // Bandwidth of long messages.
+#include <algorithm>
+
 #include "groups.hpp"
 
 namespace roci::bench {
@@ -22,6 +24,11 @@ Load long_messages(ibv_wr_opcode opcode, unsigned warm, unsigned measured) {
   return load;
 }
 
+// Of one NIC: both run in this thread.
+double simulation_khz(const Rate& rate) {
+  return 2e-3 * static_cast<double>(rate.cycles) / rate.cpu_seconds;
+}
+
 }  // namespace
 
 void measure_bandwidth(Rig& rig, const Options& options, Results& results) {
@@ -41,8 +48,13 @@ void measure_bandwidth(Rig& rig, const Options& options, Results& results) {
     rig.warm((load.warm + load.measured + load.tail) * kMessage);
     const Rate rate = rig.run(load);
     if (options.wants(write_key)) results.set(write_key, kMessage / rate.cycles_per_message);
-    // both NICs run in this thread
-    if (speed) results.set(speed_key, 2e-3 * static_cast<double>(rate.cycles) / rate.cpu_seconds);
+    if (speed) {
+      // the fastest of several runs: what else the machine does only makes it slower
+      double khz = simulation_khz(rate);
+      const unsigned runs = options.quick ? 2 : 24;
+      for (unsigned n = 1; n < runs; ++n) khz = std::max(khz, simulation_khz(rig.run(load)));
+      results.set(speed_key, khz);
+    }
   }
   if (options.wants(read_key)) {
     progress(read_key);

@@ -71,6 +71,15 @@ struct Bench {
     dut.attach(beat);
   }
 
+  // Every stream pauses as it likes.
+  void stall_any() {
+    checked0.stall(Stall::any(random));
+    checked1.stall(Stall::any(random));
+    rsp0.stall(Stall::any(random));
+    rsp1.stall(Stall::any(random));
+    dma.stall(Stall::any(random));
+    beat.stall(Stall::any(random));
+  }
   void tick() {
     for (const auto& request : dma.received()) {
       REQUIRE(request.length == 64);
@@ -183,12 +192,7 @@ TEST_CASE("right addresses in order, with collisions, bus errors and new incarna
   for (int round = 0; round < 6; ++round) {
     Bench bench(random);
     bench.latency = static_cast<unsigned>(random.between(1, 60));
-    bench.checked0.stall(Stall::any(random));
-    bench.checked1.stall(Stall::any(random));
-    bench.rsp0.stall(Stall::any(random));
-    bench.rsp1.stall(Stall::any(random));
-    bench.dma.stall(Stall::any(random));
-    bench.beat.stall(Stall::any(random));
+    bench.stall_any();
     bench.rsp0.collect();
     bench.rsp1.collect();
     for (int phase = 0; phase < 4; ++phase) {
@@ -459,9 +463,7 @@ TEST_CASE("lives of a region that overlap: each part gets the pages of its own")
   for (int round = 0; round < 20; ++round) {
     Traffic bench(random);
     bench.latency = static_cast<unsigned>(random.between(1, 100));
-    bench.rsp0.stall(Stall::any(random));
-    bench.rsp1.stall(Stall::any(random));
-    bench.beat.stall(Stall::any(random));
+    bench.stall_any();
     unsigned life = 0;
     for (unsigned n = 0; n < scaled(400); ++n) {
       if (random.chance(0.1)) ++life;
