@@ -119,7 +119,7 @@ module host_realign #(
       if (emits || rest_q || !started_q) begin
         kept_q <= rotated;
       end else begin
-        for (int unsigned i = 0; i < DATA_BYTES; i++) begin
+        for (int unsigned i = 0; i < DATA_BYTES; i++) begin   // not by roci_lane_pkg: see there
           if (!below_to[i]) kept_q[8*i +: 8] <= rotated[8*i +: 8];
         end
       end

@@ -34,7 +34,7 @@ module packet_header_check (
 
   assign index = first_i ? '0 : index_q;
 
-  // bytes that the frame does not have read as zero
+  // bytes that the frame does not have read as zero (not by roci_lane_pkg: see there)
   always_comb begin
     for (int unsigned b = 0; b < BYTES; b++) begin
       present[8*b+:8] = roci_pkg::BYTES_BITS'(b) < beat_i.bytes ? beat_i.data[8*b+:8] : 8'h00;
