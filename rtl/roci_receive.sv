@@ -77,12 +77,12 @@ module roci_receive (
   output logic                             pressure_o,       // the packet buffer is above half
   output logic                             crowded_o,        // above three quarters
   output roci_pkg::fence_busy_t            fence_busy_o,
-  output roci_pkg::rx_l2_drop_t            l2_drop_o,        // pulses for the counters
+  output roci_count_pkg::rx_l2_drop_t            l2_drop_o,        // pulses for the counters
   output roci_count_pkg::rx_frame_count_t        frame_count_o,
   output roci_count_pkg::rx_packet_count_t       packet_count_o,
   output roci_count_pkg::rx_commit_count_t       commit_count_o,
-  output roci_pkg::rx_fate_t               fate_o,
-  output roci_pkg::rx_dispatch_count_t     dispatch_count_o
+  output roci_count_pkg::rx_fate_t               fate_o,
+  output roci_count_pkg::rx_dispatch_count_t     dispatch_count_o
 );
 
   // while a packet's destination is found, its payload and the next packets' wait here
@@ -117,7 +117,7 @@ module roci_receive (
   logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short, packet_long;
   logic header_checked, icrc_checked, icrc_good;
   roci_pkg::beat_t packet;
-  roci_pkg::rx_fate_t header_result;
+  roci_count_pkg::rx_fate_t header_result;
   logic good_valid, good_ready;
   roci_pkg::beat_t good;
   roci_pkg::rx_side_t good_side;

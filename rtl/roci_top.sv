@@ -430,14 +430,14 @@ module roci_top #(
   logic loopback_valid, loopback_ready, aborted;
   roci_pkg::beat_t loopback;
   roci_pkg::rx_side_t loopback_side;
-  roci_pkg::rx_l2_drop_t l2_drop;
-  roci_pkg::rx_fate_t fate;
+  roci_count_pkg::rx_l2_drop_t l2_drop;
+  roci_count_pkg::rx_fate_t fate;
   roci_count_pkg::rx_frame_count_t rx_frames;
   roci_count_pkg::rx_packet_count_t rx_packets;
   roci_count_pkg::rx_commit_count_t committed;
   roci_count_pkg::tx_frame_count_t tx_frames;
   roci_count_pkg::tx_packet_count_t tx_packets;
-  roci_pkg::rx_dispatch_count_t dispatch_count;
+  roci_count_pkg::rx_dispatch_count_t dispatch_count;
 
   roci_transmit u_transmit (
     .clk_i, .rst_i, .ready_o(transmit_ready), .ctx_i(ctx), .ctx_o(ctx_transmit), .port_i(port),
@@ -545,7 +545,7 @@ module roci_top #(
     pulse = '0;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_FRAMES)] = rx_frames.frame;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_ROCE_PACKETS)] = fate.valid
-        && fate[$bits(roci_pkg::rx_fate_t)-3:0] == '0;
+        && fate[$bits(roci_count_pkg::rx_fate_t)-3:0] == '0;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_LOOPBACK_FRAMES)] = fate.valid && fate.loopback;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_MULTICAST_PACKETS)] = rx_packets.multicast;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_ECN_MARKED_PACKETS)] = rx_packets.ecn_marked;
@@ -570,6 +570,8 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_OVERFLOW)] = fate.overflow;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_STATE)] = dispatch_count.state;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_PKEY)] = dispatch_count.pkey;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_QKEY)] = dispatch_count.qkey;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_MAD)] = dispatch_count.mad;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RECEIVE_LATE)] = count_lost;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_WAIT_RECEIVE_CYCLES)] = count_wait;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_BUFFER_CROWDED_CYCLES)] = crowded;

@@ -38,6 +38,43 @@ package roci_count_pkg;
     logic [13:0] bytes;              // without FCS
   } rx_frame_count_t;
 
+  // A frame's fate at the receive checks (packet_rx_buffer), one pulse per frame. All zero but
+  // `valid`: accepted. Otherwise the first check that failed, in the order of these members.
+  typedef struct packed {
+    logic valid;
+    logic loopback;
+    logic overflow;                  // no room: dropped whatever it was
+    logic fcs;
+    logic oversize;                  // longer than the largest packet, padding included
+    logic ipver;
+    logic nxthdr;
+    logic paylen, tver;
+    logic gid;
+    logic opcode;
+    logic dest_qp;
+    logic icrc;
+  } rx_fate_t;
+
+  // Frames dropped before the packet buffer (ethernet_rx), one-cycle pulses.
+  typedef struct packed {
+    logic fcs;
+    logic ethertype;
+    logic mac;
+    logic vlan;
+  } rx_l2_drop_t;
+
+  // Frames dropped at QP lookup, by cause: one-cycle pulses for the counters.
+  typedef struct packed {
+    logic dest_qp;
+    logic opcode;
+    logic state;
+    logic gid;
+    logic vlan;
+    logic pkey;
+    logic qkey;
+    logic mad;
+  } rx_dispatch_count_t;
+
   // Packets that passed all checks before QP lookup (packet_rx_count).
   typedef struct packed {
     logic multicast;

@@ -241,7 +241,9 @@ package roci_pkg;
 
   // Properties of the port (context_port), quasi-static.
   localparam int unsigned GIDS = 2 ** roci_config_pkg::GID_BITS;
+  localparam int unsigned PKEYS = 32'(roci_hwif_pkg::PKEY_TABLE_LENGTH);
   typedef struct packed {
+    logic [PKEYS-1:0][15:0] pkey;    // 0: empty entry
     logic promiscuous;               // frames to any MAC and GID pass the receive filters
     logic [47:0] mac;                // first wire byte in bits 47:40
     logic [GIDS-1:0] gid_valid;
@@ -458,31 +460,6 @@ package roci_pkg;
     ethernet_fields_t ethernet;
   } rx_side_t;
 
-  // A frame's fate at the receive checks (packet_rx_buffer), one pulse per frame. All zero but
-  // `valid`: accepted. Otherwise the first check that failed, in the order of these members.
-  typedef struct packed {
-    logic valid;
-    logic loopback;
-    logic overflow;                  // no room: dropped whatever it was
-    logic fcs;
-    logic oversize;                  // longer than the largest packet, padding included
-    logic ipver;
-    logic nxthdr;
-    logic paylen, tver;
-    logic gid;
-    logic opcode;
-    logic dest_qp;
-    logic icrc;
-  } rx_fate_t;
-
-  // Frames dropped before the packet buffer (ethernet_rx), one-cycle pulses.
-  typedef struct packed {
-    logic fcs;
-    logic ethertype;
-    logic mac;
-    logic vlan;
-  } rx_l2_drop_t;
-
   // Headers of a frame that passed FCS, Ethernet, GRH, BTH and ICRC checks (header_parse).
   typedef struct packed {
     logic loopback;
@@ -517,16 +494,6 @@ package roci_pkg;
     qp_state_e state;
     rx_headers_t headers;
   } rx_packet_t;
-
-  // Frames dropped at QP lookup, by cause: one-cycle pulses for the counters.
-  typedef struct packed {
-    logic dest_qp;
-    logic opcode;
-    logic state;
-    logic gid;
-    logic vlan;
-    logic pkey;
-  } rx_dispatch_count_t;
 
   // rx_dispatch -> rx_commit, one per good frame, in frame order: whose items come next.
   typedef enum logic [1:0] {
@@ -631,7 +598,8 @@ package roci_pkg;
     TOKEN_ACK_EVENT = 3'd3,
     TOKEN_CQE_DONE = 3'd4,           // a CQE is in memory: arm check (cq_writer's own)
     TOKEN_EQE_DONE = 3'd5,           // an EQE is in memory: interrupt (eq_writer's own)
-    TOKEN_CPU = 3'd6                 // copy engine's write is in memory
+    TOKEN_CPU = 3'd6,                // copy engine's write is in memory
+    TOKEN_ATOMIC = 3'd7              // atomic engine's own: what came before is in memory
   } token_kind_e;
 
   // `body` holds a completion_t, respond_event_t, ack_event_t or the owner's own tag, LSB aligned.
@@ -683,7 +651,10 @@ package roci_pkg;
   typedef enum logic [1:0] {
     SCATTER_PIECE = 2'd0,            // next `length` payload bytes go to addr
     SCATTER_DROP = 2'd1,             // the rest of the packet's payload is thrown away
-    SCATTER_TOKEN = 2'd2
+    SCATTER_TOKEN = 2'd2,
+    // the packet's 16 payload bytes are operands for responder_atomic: addr is the DMA address, with
+    // bit 0 = CMP_SWAP; length is the replay slot; the packet's RESPOND_READ token comes with it
+    SCATTER_ATOMIC = 2'd3
   } scatter_kind_e;
 
   typedef struct packed {
@@ -696,6 +667,30 @@ package roci_pkg;
     addr_t addr;
     token_t token;
   } scatter_cmd_t;
+
+  // ---------------------------------------------------------------------------------- atomics
+  // host_scatter -> responder_atomic: an accepted atomic whose address was checked.
+  typedef struct packed {
+    fn_t fn;
+    qp_t qp;
+    colour_t colour;
+    logic [63:3] addr;               // DMA address of the 8-byte word
+    logic is_swap;                   // CMP_SWAP, else FETCH_ADD
+    replay_slot_t slot;              // its replay entry
+    read_ordinal_t ordinal;
+    psn_t psn;
+    logic [127:0] operands;          // AtomicETH as on the wire: Swap or Add, Compare; first byte lowest
+  } atomic_req_t;
+
+  // responder_atomic -> responder_path: it was executed, or failed by a bus error.
+  typedef struct packed {
+    qp_t qp;
+    replay_slot_t slot;
+    read_ordinal_t ordinal;
+    psn_t psn;
+    logic failed;
+    logic [63:0] value;              // what was in memory before, as a number
+  } atomic_done_t;
 
   // ------------------------------------------------------------------------------ DMA writes
   // One write (or token) of the ordered stream; the data of a write follows on a beat stream.

@@ -30,7 +30,7 @@ module ethernet_rx (
   output logic                               frame_valid_o,
   output roci_pkg::beat_t                    frame_o,    // err on last: bad FCS
   output roci_pkg::rx_side_t                 side_o,     // the same in all beats of a frame
-  output roci_pkg::rx_l2_drop_t              drop_o,     // pulses
+  output roci_count_pkg::rx_l2_drop_t              drop_o,     // pulses
   output logic                               good_o,     // pulse: a frame with good FCS ended
   output logic [13:0]                        good_bytes_o // its bytes
 );

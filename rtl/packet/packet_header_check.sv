@@ -18,7 +18,7 @@ module packet_header_check (
   input  roci_pkg::beat_t     beat_i,
 
   output logic                result_valid_o,   // one per last beat
-  output roci_pkg::rx_fate_t  result_o          // ipver … dest_qp: each on its own, not only the first
+  output roci_count_pkg::rx_fate_t result_o      // ipver … dest_qp: each on its own, not only the first
 );
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;

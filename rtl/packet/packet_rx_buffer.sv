@@ -28,7 +28,7 @@ module packet_rx_buffer #(
   input  roci_pkg::beat_t     beat_i,
   input  roci_pkg::rx_side_t  side_i,
   input  wire                 header_valid_i,    // packet_header_check, one per packet
-  input  roci_pkg::rx_fate_t  header_i,
+  input  roci_count_pkg::rx_fate_t  header_i,
   input  wire                 icrc_valid_i,      // packet_icrc_check, one per packet
   input  wire                 icrc_good_i,
   input  wire                 end_valid_i,       // packet_rx_trim, one per frame
@@ -41,7 +41,7 @@ module packet_rx_buffer #(
   output roci_pkg::beat_t     beat_o,            // good packets only, GRH to ICRC
   output roci_pkg::rx_side_t  side_o,
 
-  output roci_pkg::rx_fate_t  fate_o,            // one pulse per frame
+  output roci_count_pkg::rx_fate_t  fate_o,            // one pulse per frame
   output logic                loopback_room_o,   // a maximum packet fits
   output logic                half_full_o,
   output logic                crowded_o
@@ -99,8 +99,8 @@ module packet_rx_buffer #(
   logic [$bits(written_t)-1:0] joined_bits;
   written_t joined;
   logic joined_valid;
-  roci_pkg::rx_fate_t header;
-  logic [$bits(roci_pkg::rx_fate_t)-1:0] header_bits;
+  roci_count_pkg::rx_fate_t header;
+  logic [$bits(roci_count_pkg::rx_fate_t)-1:0] header_bits;
   logic header_valid, icrc_valid, icrc_good, end_valid;
   logic [2:0] end_bits;
   logic join_now;
@@ -110,7 +110,7 @@ module packet_rx_buffer #(
     .in_valid_i(beat_valid_i && beat_i.last), .in_ready_o(written_ready), .in_i(written),
     .out_valid_o(joined_valid), .out_ready_i(join_now), .out_o(joined_bits), .usage_o()
   );
-  common_fifo #(.WIDTH($bits(roci_pkg::rx_fate_t)), .DEPTH(16), .STYLE("distributed")) u_header (
+  common_fifo #(.WIDTH($bits(roci_count_pkg::rx_fate_t)), .DEPTH(16), .STYLE("distributed")) u_header (
     .clk_i, .rst_i,
     .in_valid_i(header_valid_i), .in_ready_o(), .in_i(header_i),
     .out_valid_o(header_valid), .out_ready_i(join_now), .out_o(header_bits), .usage_o()
@@ -126,10 +126,10 @@ module packet_rx_buffer #(
     .out_valid_o(end_valid), .out_ready_i(join_now), .out_o(end_bits), .usage_o()
   );
   assign joined = written_t'(joined_bits);
-  assign header = roci_pkg::rx_fate_t'(header_bits);
+  assign header = roci_count_pkg::rx_fate_t'(header_bits);
   assign join_now = joined_valid && header_valid && icrc_valid && end_valid;
 
-  roci_pkg::rx_fate_t fate;
+  roci_count_pkg::rx_fate_t fate;
   logic good;
   always_comb begin
     fate = '0;

@@ -48,7 +48,7 @@ module packet_rx_dispatch #(
   input  wire                           end_valid_i,   // a frame's last token came out
   input  roci_pkg::colour_t             end_i,
   output roci_pkg::fence_busy_t         fence_busy_o,
-  output roci_pkg::rx_dispatch_count_t  count_o,       // pulses
+  output roci_count_pkg::rx_dispatch_count_t  count_o,       // pulses
   output logic                          ready_o        // tables are cleared after reset
 );
 
@@ -107,7 +107,7 @@ module packet_rx_dispatch #(
   logic is_response, is_datagram_qp, class_matches;
   logic state_matches, gid_matches, vlan_matches, pkey_matches;
   logic [11:0] vlan_id;
-  roci_pkg::rx_dispatch_count_t drop;
+  roci_count_pkg::rx_dispatch_count_t drop;
   logic dropped, target_ready;
   roci_pkg::rx_packet_t packet;
 

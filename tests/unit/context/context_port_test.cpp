@@ -31,8 +31,10 @@ TEST_CASE("rows of the port") {
   pkg::ctx_req_t{}.pack(dut->ctx_i);
   dut.reset();
   REQUIRE(pkg::port_t::unpack(dut->port_o).gid_valid == 0);
+  for (const auto pkey : pkg::port_t::unpack(dut->port_o).pkey) REQUIRE(pkey == 0);
   const unsigned gids = ROCI_CONFIG_WIDE ? 16 : 8;
   std::vector<std::uint64_t> low(gids), high(gids);
+  std::vector<std::uint16_t> pkeys(roci::hwif::PKEY_TABLE_LENGTH);
   unsigned valid = 0;
   for (int n = 0; n < 300; ++n) {
     const auto index = static_cast<unsigned>(random.below(gids));
@@ -47,6 +49,9 @@ TEST_CASE("rows of the port") {
     valid = (valid & ~(1u << index)) | (static_cast<unsigned>(used) << index);
     const std::uint64_t mac = random.bits(49);      // and the promiscuous bit
     access(dut, CtxColumn::PORT, true, 0, 0, mac);
+    const auto key = static_cast<unsigned>(random.below(pkeys.size()));
+    pkeys[key] = static_cast<std::uint16_t>(random.bits(16));
+    access(dut, CtxColumn::PKEY, true, key, 0, pkeys[key]);
     REQUIRE_THROWS_WITH(access(dut, CtxColumn::QP_STATE, true, index, 0),
                         Catch::Contains("no answer"));
     pkg::ctx_req_t{}.pack(dut->ctx_i);
@@ -55,6 +60,10 @@ TEST_CASE("rows of the port") {
     REQUIRE(port.mac == (mac & 0xffffffffffffu));
     REQUIRE(port.promiscuous == (mac >> 48 != 0));
     REQUIRE(port.gid_valid == valid);
+    for (std::size_t k = 0; k < pkeys.size(); ++k) {
+      REQUIRE(port.pkey[k] == pkeys[k]);
+      REQUIRE(access(dut, CtxColumn::PKEY, false, static_cast<unsigned>(k), 0) == pkeys[k]);
+    }
     const auto& gid = port.gid[index];
     REQUIRE((std::uint64_t{gid[1]} << 32 | gid[0]) == low[index]);
     REQUIRE((std::uint64_t{gid[3]} << 32 | gid[2]) == high[index]);

@@ -67,7 +67,7 @@ struct Bench {
       }
       first = out.add(pkg::beat_t::unpack(dut->frame_o));
     }
-    const auto drop = pkg::rx_l2_drop_t::unpack(dut->drop_o);
+    const auto drop = roci::sv::roci_count_pkg::rx_l2_drop_t::unpack(dut->drop_o);
     drops[0] += drop.fcs;
     drops[1] += drop.ethertype;
     drops[2] += drop.mac;

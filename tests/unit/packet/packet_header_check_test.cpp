@@ -32,13 +32,13 @@ TEST_CASE("flags per field") {
   dut->beat_valid_i = 0;
   dut.reset();
 
-  std::vector<pkg::rx_fate_t> got, expected;
+  std::vector<roci::sv::roci_count_pkg::rx_fate_t> got, expected;
   const auto tick = [&] {
-    if (dut->result_valid_o) got.push_back(pkg::rx_fate_t::unpack(dut->result_o));
+    if (dut->result_valid_o) got.push_back(roci::sv::roci_count_pkg::rx_fate_t::unpack(dut->result_o));
     dut.tick();
     dut->beat_valid_i = 0;
   };
-  const auto add = [&](wire::Frame frame, pkg::rx_fate_t flags) {
+  const auto add = [&](wire::Frame frame, roci::sv::roci_count_pkg::rx_fate_t flags) {
     const auto bytes = wire::encode(frame);
     const std::size_t at = frame.eth.vlan ? 18 : 14;
     bool first = true;
@@ -58,7 +58,7 @@ TEST_CASE("flags per field") {
     auto frame = frames.next(info ? *info : wire::all_opcodes()[4]);
     frame.grh.dgid = own;
     frame.bth.opcode = static_cast<std::uint8_t>(code);
-    pkg::rx_fate_t good{};
+    roci::sv::roci_count_pkg::rx_fate_t good{};
     good.opcode = info == nullptr;
     add(frame, good);
     if (!info) continue;
@@ -95,7 +95,7 @@ TEST_CASE("flags per field") {
   auto ud = frames.next(*wire::opcode_info(0x64));
   ud.grh.dgid = own;
   ud.bth.dest_qp = 0xffffff;
-  pkg::rx_fate_t flags{};
+  roci::sv::roci_count_pkg::rx_fate_t flags{};
   flags.dest_qp = true;
   add(ud, flags);
   ud.grh.dgid[0] = 0xff;

@@ -14,7 +14,7 @@ module packet_rx_buffer_tb (
   input  wire                 beat_ready_i,
   output roci_pkg::beat_t     beat_o,
   output roci_pkg::rx_side_t  side_o,
-  output roci_pkg::rx_fate_t  fate_o,
+  output roci_count_pkg::rx_fate_t  fate_o,
   output logic                loopback_room_o,
   output logic                half_full_o,
   output logic                crowded_o
@@ -22,7 +22,7 @@ module packet_rx_buffer_tb (
   logic beat_valid, first, end_valid, end_fcs_bad, end_short, end_long;
   logic header_valid, icrc_valid, icrc_good;
   roci_pkg::beat_t beat;
-  roci_pkg::rx_fate_t header;
+  roci_count_pkg::rx_fate_t header;
   roci_pkg::rx_side_t side_q;
 
   always_ff @(posedge clk_i) side_q <= side_i;

@@ -25,7 +25,7 @@ using wire::DropCounter;
 
 namespace {
 
-DropCounter reason_of(const pkg::rx_fate_t& fate) {
+DropCounter reason_of(const roci::sv::roci_count_pkg::rx_fate_t& fate) {
   if (fate.fcs) return DropCounter::fcs;
   if (fate.oversize) return DropCounter::oversize;
   if (fate.ipver) return DropCounter::ipver;
@@ -46,7 +46,7 @@ struct Bench {
   Monitor<pkg::rx_side_t> side;
   Packets<pkg::beat_t> out;
   std::vector<pkg::rx_side_t> sides;
-  std::vector<pkg::rx_fate_t> fates;
+  std::vector<roci::sv::roci_count_pkg::rx_fate_t> fates;
   std::size_t seen = 0;
 
   Bench(Random& r, const std::vector<wire::Gid>& gids, bool promiscuous)
@@ -73,11 +73,11 @@ struct Bench {
   }
 
   void tick() {
-    const auto fate = pkg::rx_fate_t::unpack(dut->fate_o);
+    const auto fate = roci::sv::roci_count_pkg::rx_fate_t::unpack(dut->fate_o);
     if (fate.valid) {
       fates.push_back(fate);
     } else {
-      REQUIRE(fate == pkg::rx_fate_t{});         // counters look at single members
+      REQUIRE(fate == roci::sv::roci_count_pkg::rx_fate_t{});         // counters look at single members
     }
     dut.tick();
     for (; seen < beat.received().size(); ++seen) out.add(beat.received()[seen]);

@@ -126,7 +126,7 @@ struct Bench {
   }
 
   void count() {
-    const auto c = pkg::rx_dispatch_count_t::unpack(dut->count_o);
+    const auto c = roci::sv::roci_count_pkg::rx_dispatch_count_t::unpack(dut->count_o);
     counted[kDestQp] += c.dest_qp;
     counted[kOpcode] += c.opcode;
     counted[kState] += c.state;

@@ -24,9 +24,9 @@ module packet_rx_path_tb (
   output logic                             payload_valid_o,
   input  wire                              payload_ready_i,
   output roci_pkg::beat_t                  payload_o,
-  output roci_pkg::rx_l2_drop_t            l2_drop_o,
-  output roci_pkg::rx_fate_t               fate_o,
-  output roci_pkg::rx_dispatch_count_t     count_o
+  output roci_count_pkg::rx_l2_drop_t            l2_drop_o,
+  output roci_count_pkg::rx_fate_t               fate_o,
+  output roci_count_pkg::rx_dispatch_count_t     count_o
 );
   logic wire_valid, frame_valid, loopback_room;
   roci_pkg::beat_t wire_beat, frame, packet, good;
@@ -34,7 +34,7 @@ module packet_rx_path_tb (
   logic packet_valid, packet_first, packet_ended, packet_fcs_bad, packet_short, packet_long;
   logic header_checked, icrc_checked, icrc_good, good_valid, good_ready;
   logic headers_valid, headers_ready;
-  roci_pkg::rx_fate_t header_result;
+  roci_count_pkg::rx_fate_t header_result;
   roci_pkg::rx_headers_t headers;
   // what others look at
   logic wire_good, loopback_ready, half_full, crowded, order_valid;

@@ -75,12 +75,12 @@ struct Bench {
   }
 
   void tick() {
-    const auto l2 = pkg::rx_l2_drop_t::unpack(dut->l2_drop_o);
+    const auto l2 = roci::sv::roci_count_pkg::rx_l2_drop_t::unpack(dut->l2_drop_o);
     drops["fcs"] += l2.fcs;
     drops["ethertype"] += l2.ethertype;
     drops["mac"] += l2.mac;
     drops["vlan"] += l2.vlan;
-    const auto fate = pkg::rx_fate_t::unpack(dut->fate_o);
+    const auto fate = roci::sv::roci_count_pkg::rx_fate_t::unpack(dut->fate_o);
     drops["overflow"] += fate.overflow;
     drops["fcs"] += fate.fcs;
     drops["ipver"] += fate.ipver;
@@ -91,10 +91,10 @@ struct Bench {
     drops["opcode"] += fate.opcode;
     drops["dest_qp"] += fate.dest_qp;
     drops["icrc"] += fate.icrc;
-    pkg::rx_fate_t good{};
+    roci::sv::roci_count_pkg::rx_fate_t good{};
     good.valid = true;
     accepted += fate == good;
-    const auto qp = pkg::rx_dispatch_count_t::unpack(dut->count_o);
+    const auto qp = roci::sv::roci_count_pkg::rx_dispatch_count_t::unpack(dut->count_o);
     drops["dest_qp"] += qp.dest_qp;
     drops["opcode"] += qp.opcode;
     drops["state"] += qp.state;
