@@ -87,6 +87,9 @@ class Port {
   /// Will a beat offered in this cycle be taken? Does not depend on what is offered.
   bool tx_ready() const { return entry_.ready(cycle_); }
 
+  /// Bytes, with what the wire adds, that were sent and are not yet on the wire.
+  uint64_t backlog_bytes() const { return entry_.backlog_bytes(cycle_); }
+
   /// The beat that is valid in this cycle, or null. It cannot be refused.
   const Beat* rx() const {
     return !inbox_.empty() && inbox_.front().cycle == cycle_ ? &inbox_.front().beat : nullptr;

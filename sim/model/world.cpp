@@ -204,7 +204,7 @@ void World::run(uint64_t cycles) {
   for (uint64_t left = cycles; left != 0;) {
     if (at_rest()) {
       if (frozen()) return;
-      if (config_.skip_time && !skip_to_timer()) return;
+      if (config_.skip_time && may_skip_ && !skip_to_timer()) return;
     }
     const uint64_t now = std::min(left, quantum_);
     advance(now);

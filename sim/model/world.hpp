@@ -101,6 +101,9 @@ class World {
   void run(uint64_t cycles);
   /// Nothing is under way anywhere and no timer runs: time stands still until somebody acts.
   bool frozen() const;
+  /// Whether time may be skipped, if the configuration has it at all (it may at first): not while
+  /// somebody outside the simulation may answer.
+  void allow_skip(bool allowed) { may_skip_ = allowed; }
   /// Cycles of the world's clock, skipped time included.
   uint64_t cycle() const { return nics_.front()->nic().cycle(); }
   /// Functions of a NIC, the management function 0 included.
@@ -119,6 +122,7 @@ class World {
   std::unique_ptr<Fabric> fabric_;
   std::vector<std::unique_ptr<WorldNic>> nics_;
   uint64_t quantum_ = 1;
+  bool may_skip_ = true;
 };
 
 }  // namespace roci::sim

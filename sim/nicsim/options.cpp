@@ -18,6 +18,8 @@ namespace {
 
 // A world of more takes minutes to start; it is a typing error.
 constexpr unsigned kMaxNics = 64;
+constexpr size_t kMaxForeign = 64;
+constexpr double kMaxQuietMs = 60'000;
 constexpr double kMaxNs = 1e9;
 constexpr double kHoldNs = 10'000;  // reorder: released after this at the latest
 constexpr double kWriteShare = 0.4;
@@ -99,7 +101,8 @@ const std::map<std::string, Option>& known_options() {
       {"--rate", {true, true, false, true}},     {"--no-skip", {true, true, false, false}},
       {"--pcap", {true, true, true, true}},      {"--report", {true, true, true, true}},
       {"--dir", {false, true, false, true}},     {"--mac", {false, false, true, true}},
-      {"--gid", {false, false, true, true}},     {"--help", {true, true, true, false}},
+      {"--gid", {false, false, true, true}},     {"--foreign", {true, true, false, true}},
+      {"--foreign-quiet", {true, true, false, true}}, {"--help", {true, true, true, false}},
   };
   return known;
 }
@@ -137,6 +140,10 @@ void apply(Options& o, const std::string& name, const std::string& value) {
     o.pcap = value;
   } else if (name == "--report") {
     o.report = value;
+  } else if (name == "--foreign") {
+    o.foreign.push_back(value);
+  } else if (name == "--foreign-quiet") {
+    o.foreign_quiet_ms = number(name, value, 0, kMaxQuietMs);
   } else if (name == "--dir") {
     o.folder = value;
   } else if (name == "--mac") {
@@ -159,11 +166,10 @@ std::optional<Command> command_of(const std::string& word) {
   return std::nullopt;
 }
 
-// Whether what is written to one of them spoils the other; devices take both.
-bool same_file(const std::string& a, const std::string& b) {
+// Whether both names lead to one place.
+bool same_place(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code none;
-  if (fs::exists(a, none) && !fs::is_regular_file(a, none)) return false;
   const auto place = [&](const std::string& name) {
     return fs::weakly_canonical(fs::absolute(name, none), none);
   };
@@ -171,9 +177,31 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::equivalent(a, b, none) || (!at.empty() && at == place(b));
 }
 
+// Whether what is written to one of them spoils the other; devices take both.
+bool same_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  return (!fs::exists(a, none) || fs::is_regular_file(a, none)) && same_place(a, b);
+}
+
 void check(const Options& o) {
   if (!o.pcap.empty() && !o.report.empty() && same_file(o.pcap, o.report)) {
     throw UsageError("--pcap and --report: both are " + o.report);
+  }
+  if (o.foreign.size() > kMaxForeign) {
+    throw UsageError("--foreign: at most " + std::to_string(kMaxForeign));
+  }
+  for (size_t i = 0; i < o.foreign.size(); ++i) {
+    for (const std::string& file : {o.pcap, o.report}) {
+      if (!file.empty() && same_place(file, o.foreign[i])) {
+        throw UsageError("--foreign: " + file + " is written, too");
+      }
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (same_place(o.foreign[i], o.foreign[j])) {
+        throw UsageError("--foreign " + o.foreign[i] + ": named twice");
+      }
+    }
   }
   if (o.command == Command::run) {
     if (o.program.empty()) throw UsageError("run: no program; give it behind --");
@@ -203,6 +231,10 @@ uint32_t Options::cycles(double ns) const {
 FabricConfig Options::fabric() const {
   FabricConfig out;
   out.seed = seed;
+  if (!foreign.empty()) {
+    out.ports = nics + foreign.size();
+    out.topology = Topology::switched;
+  }
   out.link.rate = Rate::from_double(rate.value_or(config == ChipConfig::wide ? 50 : 8));
   out.link.latency = cycles(latency_ns);
   out.link.reorder_hold_cycles = cycles(kHoldNs);
@@ -278,7 +310,11 @@ std::string usage(Command command) {
       "  --rate B              bytes per cycle of a link (wide 50, narrow 8)\n"
       "  --no-skip             simulates also the time in which only timers run\n"
       "  --pcap FILE           capture of all ports (pcapng)\n"
-      "  --report FILE         counters and latencies (JSON)\n";
+      "  --report FILE         counters and latencies (JSON)\n"
+      "  --foreign PATH        a port of the switch for another implementation (may be repeated):\n"
+      "                        a Unix datagram socket, one Ethernet frame without FCS each\n"
+      "  --foreign-quiet MS    wall time without a frame there after which time that only timers\n"
+      "                        need is skipped (20)\n";
   switch (command) {
     case Command::run:
       return "nicsim run [options] -- PROGRAM ARGUMENTS\n"

@@ -39,6 +39,8 @@ struct Options {
   bool skip_time = true;
   std::string pcap;
   std::string report;
+  std::vector<std::string> foreign;   ///< sockets of ports of the switch for other implementations
+  double foreign_quiet_ms = 20;       ///< wall time of silence there before time may be skipped
   std::string folder;                 ///< serve: --dir, or empty
   std::optional<uint64_t> mac;        ///< inject: first wire byte most significant
   std::optional<std::array<uint8_t, 16>> gid;

@@ -49,6 +49,15 @@ std::string to_json(const NicResult& nic) {
                 wide(l.median), wide(l.max), wide(l.count));
 }
 
+std::string to_json(const ForeignResult& port) {
+  const ForeignCounters& c = port.counters;
+  return "{\"path\":" + json_string(port.path) +
+         format(",\"received\":%llu,\"sent\":%llu,\"dropped\":{\"no_peer\":%llu,\"full\":%llu,"
+                "\"bad_fcs\":%llu,\"runt\":%llu,\"oversize\":%llu,\"stranger\":%llu}}",
+                wide(c.received), wide(c.sent), wide(c.no_peer), wide(c.full), wide(c.bad_fcs),
+                wide(c.runt), wide(c.oversize), wide(c.stranger));
+}
+
 std::string to_json(const LinkCounters& link) {
   return format(
       "{\"frames\":%llu,\"dropped\":%llu,\"duplicated\":%llu,\"reordered\":%llu,\"corrupted\":%llu}",
@@ -88,9 +97,12 @@ std::string to_json(const RunReport& report) {
   });
   const auto nics = joined(report.nics, [](const NicResult& nic) { return to_json(nic); });
   const auto links = joined(report.links, [](const LinkCounters& link) { return to_json(link); });
+  // only of runs that have such ports: the others' format is older
+  const auto foreign = joined(report.foreign, [](const auto& port) { return to_json(port); });
   return format("{\"seed\":%llu,\"simulated_ns\":%llu,\"cycles\":%llu,\"wall_s\":%.3f,",
                 wide(report.seed), wide(report.simulated_ns), wide(report.cycles), report.wall_s) +
-         "\"programs\":[" + programs + "],\"nics\":[" + nics + "],\"links\":[" + links + "]}\n";
+         "\"programs\":[" + programs + "],\"nics\":[" + nics + "],\"links\":[" + links + "]" +
+         (report.foreign.empty() ? "" : ",\"foreign\":[" + foreign + "]") + "}\n";
 }
 
 std::string to_json(const std::vector<FrameFate>& frames) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fabric/channel.hpp"
+#include "nicsim/foreign.hpp"
 #include "nicsim/latency.hpp"
 
 namespace roci::sim {
@@ -25,6 +26,12 @@ struct NicResult {
   LatencySummary post_to_cqe_ns;
 };
 
+/// A foreign port at the end.
+struct ForeignResult {
+  std::string path;
+  ForeignCounters counters;
+};
+
 /// A whole run.
 struct RunReport {
   uint64_t seed = 0;
@@ -34,6 +41,7 @@ struct RunReport {
   std::vector<ProgramResult> programs;
   std::vector<NicResult> nics;
   std::vector<LinkCounters> links;
+  std::vector<ForeignResult> foreign;  ///< their links are the last ones
 };
 
 /// One frame of inject.

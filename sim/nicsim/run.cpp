@@ -16,9 +16,11 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "capture/fabric_capture.hpp"
 #include "model/world.hpp"
+#include "nicsim/foreign.hpp"
 #include "nicsim/latency.hpp"
 #include "nicsim/management.hpp"
 #include "nicsim/progress.hpp"
@@ -32,13 +34,25 @@ namespace {
 // Between two looks at the sockets; a look costs less than a simulated cycle.
 constexpr uint64_t kQuantum = 128;
 
+// While a foreign peer has to read before anything else can happen.
+constexpr std::chrono::milliseconds kPeerPause{1};
+
 class WorldSimulation final : public Simulation {
  public:
-  WorldSimulation(World& world, Progress* progress, unsigned ns_per_cycle)
-      : world_(world), progress_(progress), ns_per_cycle_(ns_per_cycle), begin_(world.cycle()) {}
-  bool frozen() const override { return world_.frozen(); }
+  WorldSimulation(World& world, ForeignPorts& foreign, Progress* progress, unsigned ns_per_cycle)
+      : world_(world),
+        foreign_(foreign),
+        progress_(progress),
+        ns_per_cycle_(ns_per_cycle),
+        begin_(world.cycle()) {}
+  bool frozen() const override { return world_.frozen() && !foreign_.waiting(); }
   void run() override {
     const std::lock_guard lock(world_.mutex());
+    foreign_.send();
+    const bool crowded = foreign_.crowded();
+    if (crowded || (foreign_.waiting() && world_.frozen())) std::this_thread::sleep_for(kPeerPause);
+    if (crowded) return;
+    world_.allow_skip(foreign_.silent());
     world_.run(kQuantum);
     const auto now = Progress::Clock::now();
     if (progress_ == nullptr || !progress_->due(now)) return;
@@ -51,6 +65,7 @@ class WorldSimulation final : public Simulation {
 
  private:
   World& world_;
+  ForeignPorts& foreign_;
   Progress* progress_;  // none for `serve`
   unsigned ns_per_cycle_;
   uint64_t begin_;
@@ -168,6 +183,15 @@ int run(const Options& options) {
   if (!options.report.empty()) write_file(options.report, "");
   if (!options.pcap.empty()) write_file(options.pcap, "");
 
+  const auto quiet = std::chrono::duration_cast<ForeignPorts::Clock::duration>(
+      std::chrono::duration<double, std::milli>(options.foreign_quiet_ms));
+  Progress* line = nullptr;  // on the terminal, while there is one
+  const Notice notice = [&line](const std::string& text) {
+    if (line != nullptr) line->clear();
+    say(text);
+  };
+  ForeignPorts foreign(options.foreign, quiet, notice);
+
   say("seed " + std::to_string(options.seed));
   World world(world_config(options));
   std::vector<ServedNic> nics;
@@ -176,13 +200,18 @@ int run(const Options& options) {
     set_up_port(world, i);
     nics.push_back(describe(world, i));
   }
+  foreign.attach(world.fabric(), world.size());
   std::vector<LatencyMeter> meters(world.size());
   watch(world, meters, nics);
   std::optional<FabricCapture> capture;
   if (!options.pcap.empty()) {
     // a lone NIC has a port without a NIC at the other end
     std::vector<std::string> names;
-    for (size_t i = 0; i < world.fabric().ports(); ++i) names.push_back("roci" + std::to_string(i));
+    for (size_t i = 0; i < world.fabric().ports(); ++i) {
+      names.push_back(foreign.all().empty() || i < world.size()
+                          ? "roci" + std::to_string(i)
+                          : "foreign" + std::to_string(i - world.size()));
+    }
     capture.emplace(world.fabric(), options.pcap, names, options.ns_per_cycle());
   }
 
@@ -190,12 +219,15 @@ int run(const Options& options) {
   RunReport report;
   {
     Progress progress(STDERR_FILENO, Progress::Clock::now());
-    const Notice notice = [&progress](const std::string& text) {
-      progress.clear();
-      say(text);
-    };
+    line = &progress;
     Server server(std::move(nics), {folder, notice});
-    WorldSimulation simulation(world, serves ? nullptr : &progress, options.ns_per_cycle());
+    for (const auto& port : foreign.all()) {
+      server.watch(port->fd(), [&port, &world] {
+        const std::lock_guard lock(world.mutex());
+        port->receive(ForeignPort::Clock::now());
+      });
+    }
+    WorldSimulation simulation(world, foreign, serves ? nullptr : &progress, options.ns_per_cycle());
     Session session(server, simulation, notice);
     const Environment environment = environment_of(folder);
     const uint64_t begin = world.cycle();
@@ -211,6 +243,7 @@ int run(const Options& options) {
                             : session.run(options.program, environment);
     }
     progress.clear();
+    line = nullptr;
     report.cycles = world.cycle() - begin;
     report.programs = session.results();
   }
@@ -228,6 +261,10 @@ int run(const Options& options) {
   }
   for (size_t i = 0; i < world.fabric().links(); ++i) {
     report.links.push_back(world.fabric().link_counters(i));
+  }
+  for (const auto& port : foreign.all()) {
+    report.foreign.push_back({port->path(), port->counters()});
+    say(port->describe());
   }
   report.wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -5,6 +5,7 @@
 
 #include <transport/socket.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -31,13 +32,19 @@ std::string socket_name(unsigned index);
 /// in its place. @throws Error  as SocketFile
 void refuse_live_socket(const std::string& folder, unsigned index);
 
-/// A listening Unix socket that is removed from its folder in the end.
+/// What a socket in the file system carries.
+enum class SocketKind : uint8_t {
+  stream,    ///< connections; it listens
+  datagram,  ///< frames (foreign.hpp)
+};
+
+/// A Unix socket in the file system, bound, that is removed from its folder in the end.
 class SocketFile {
  public:
-  /// Replaces a socket on which nobody listens any more, with a notice.
-  /// @throws Error  EADDRINUSE: somebody listens there; EEXIST: it is no socket; or what the kernel
-  ///         says
-  SocketFile(const std::string& folder, const std::string& name, const Notice& notice);
+  /// Replaces a socket that nobody has any more, with a notice.
+  /// @throws Error  EADDRINUSE: somebody has it; EEXIST: it is no socket; or what the kernel says
+  SocketFile(const std::string& folder, const std::string& name, const Notice& notice,
+             SocketKind kind = SocketKind::stream);
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
   SocketFile(SocketFile&&) = default;

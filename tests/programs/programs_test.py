@@ -13,10 +13,11 @@ import time
 
 import bench
 import failures
+import foreign
 import frames
 import transfers
 
-GROUPS = {**transfers.GROUPS, **failures.GROUPS, **frames.GROUPS}
+GROUPS = {**transfers.GROUPS, **failures.GROUPS, **frames.GROUPS, **foreign.GROUPS}
 
 
 def main():

@@ -55,6 +55,28 @@ TEST_CASE("a refused number is told with its range, as people write numbers") {
         std::string::npos);
 }
 
+TEST_CASE("foreign ports: behind the NICs, at a switch; each place once") {
+  const Options o = parse({"serve", "--nics", "2", "--foreign", "/tmp/a", "--foreign=b",
+                           "--foreign-quiet", "0.5"});
+  CHECK(o.foreign == std::vector<std::string>{"/tmp/a", "b"});
+  CHECK(o.foreign_quiet_ms == 0.5);
+  CHECK(o.fabric().ports == 4);
+  CHECK(o.fabric().topology == Topology::switched);
+  const Options lone = parse({"run", "--nics", "1", "--foreign", "a", "--", "true"});
+  CHECK(lone.foreign_quiet_ms == 20);
+  CHECK(lone.fabric().ports == 2);
+  CHECK(lone.fabric().topology == Topology::switched);  // so that it learns
+  CHECK(parse({"run", "--", "true"}).fabric().topology == Topology::automatic);
+  CHECK(refusal({"serve", "--foreign", "/tmp/a", "--foreign", "/tmp/../tmp/a"}).find("twice") !=
+        std::string::npos);
+  CHECK(refusal({"serve", "--pcap", "/tmp/a", "--foreign", "/tmp/a"}).find("written") !=
+        std::string::npos);
+  CHECK(refusal({"serve", "--foreign-quiet", "-1"}).find("not a number from 0") !=
+        std::string::npos);
+  CHECK(refusal({"inject", "--pcap", "x", "--report", "y", "--foreign", "a"}) ==
+        "--foreign: inject has no such option");
+}
+
 TEST_CASE("defaults are those of the design") {
   const Options o = parse({"run", "--", "prog", "--loss", "x"});
   CHECK(o.command == Command::run);
@@ -253,6 +275,15 @@ TEST_CASE("report has the fields that others read") {
         "\"post_to_cqe_ns\":{\"min\":1,\"median\":2,\"max\":3,\"count\":4}}],"
         "\"links\":[{\"frames\":5,\"dropped\":0,\"duplicated\":0,\"reordered\":0,"
         "\"corrupted\":1}]}\n");
+  // at the end, only if there is one
+  report.foreign = {{"/a\"b", {1, 2, 3, 4, 5, 6, 7, 8}}};
+  const std::string text = to_json(report);
+  const std::string tail =
+      "\"corrupted\":1}],\"foreign\":[{\"path\":\"/a\\\"b\",\"received\":1,\"sent\":2,"
+      "\"dropped\":{\"no_peer\":3,\"full\":4,\"bad_fcs\":5,\"runt\":6,\"oversize\":7,"
+      "\"stranger\":8}}]}\n";
+  REQUIRE(text.size() > tail.size());
+  CHECK(text.substr(text.size() - tail.size()) == tail);
   CHECK(to_json(std::vector<FrameFate>{{true, "", ""}, {false, "rx_drop_icrc", "bad ICRC"}}) ==
         "{\"accepted\":1,\"dropped\":1,\"frames\":["
         "{\"index\":0,\"fate\":\"accepted\",\"counter\":null,\"reason\":\"\"},"
