@@ -435,7 +435,7 @@ package roci_pkg;
   } rq_landed_t;
 
   // -------------------------------------------------------------------------- READ records
-  // A READ on the wire, for the responses (written by the packetizer, kept by read_data).
+  // A READ or atomic on the wire, for the responses (written by the packetizer, kept by read_data).
   typedef struct packed {
     addr_t va;
     logic [31:0] length;
@@ -448,6 +448,7 @@ package roci_pkg;
     read_ordinal_t ordinal;
     psn_t first_psn;
     psn_t last_psn;
+    logic atomic;                    // it is an atomic, else a READ
     logic [31:0] length;
     logic [2:0] sge_count;
     sge_t [roci_config_pkg::MAX_SGE_RD-1:0] sges;

@@ -39,12 +39,15 @@ module packet_header_build (
 
   localparam int unsigned QPS = 2 ** roci_config_pkg::QP_BITS;
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
-  localparam int unsigned HEADER_BITS = 8 * roci_pkg::HEADER_BYTES;
-  // header beats: 2 (wide) or 10 (narrow)
-  localparam int unsigned HEADER_BEATS = (roci_pkg::HEADER_BYTES + BYTES - 1) / BYTES;
+  // RETH and ImmDt are the longest; of an AtomicETH only the first 12 bytes are built here.
+  localparam int unsigned EXTENSION_BYTES = 16 + 4;
+  localparam int unsigned HEADER_BYTES = 40 + 12 + EXTENSION_BYTES;
+  localparam int unsigned HEADER_BITS = 8 * HEADER_BYTES;
+  // header beats: 2 (wide) or 9 (narrow)
+  localparam int unsigned HEADER_BEATS = (HEADER_BYTES + BYTES - 1) / BYTES;
   localparam int unsigned INDEX_BITS = $clog2(HEADER_BEATS + 1);
 
-  typedef logic [6:0] header_len_t;                    // bytes, 52..80
+  typedef logic [6:0] header_len_t;                    // bytes, 52..72
 
   // ------------------------------------------------------------------------------- path of the QP
   // Five 64-bit words per row, so that the context bus writes one at a time.
@@ -129,7 +132,7 @@ module packet_header_build (
   roci_hwif_pkg::bth_t bth;
   roci_hwif_pkg::reth_t reth;
   roci_hwif_pkg::aeth_t aeth;
-  logic [28*8-1:0] extension;                          // first wire byte at the top
+  logic [EXTENSION_BYTES*8-1:0] extension;             // first wire byte at the top
   logic [HEADER_BITS-1:0] header_network;              // first wire byte at the top
   logic [HEADER_BITS-1:0] header_bytes;                // byte 0 at bits 7:0
 
@@ -149,7 +152,7 @@ module packet_header_build (
                  + (has_reth ? header_len_t'(16) : header_len_t'(0))
                  + (has_aeth ? header_len_t'(4) : header_len_t'(0))
                  + (has_imm || has_ieth ? header_len_t'(4) : header_len_t'(0))
-                 + (has_atomic ? header_len_t'(28) : header_len_t'(0))
+                 + (has_atomic ? header_len_t'(12) : header_len_t'(0))
                  + (has_atomic_ack ? header_len_t'(8) : header_len_t'(0));
     pad = -desc1_q.payload_length[1:0];
 
@@ -178,18 +181,19 @@ module packet_header_build (
     reth = '{va: desc1_q.va, rkey: desc1_q.rkey, dma_length: desc1_q.dma_length};
     aeth = roci_hwif_pkg::aeth_t'({desc1_q.syndrome, desc1_q.msn});
 
-    // atomics come with their operands in a later issue: the layout above leaves their room
+    // An atomic has the first 12 bytes of a RETH; its operands come as payload (wire.md 1.3).
     extension = '0;
-    if (has_reth) begin
-      extension[28*8-1-:16*8] = reth;
-      extension[12*8-1-:4*8] = desc1_q.imm;
-    end else if (has_aeth) begin
-      extension[28*8-1-:4*8] = aeth;
+    if (has_aeth) begin
+      extension[EXTENSION_BYTES*8-1-:4*8] = aeth;
+      extension[(EXTENSION_BYTES-4)*8-1-:8*8] = desc1_q.va;
+    end else if (has_reth || has_atomic) begin
+      extension[EXTENSION_BYTES*8-1-:16*8] = reth;
+      extension[(EXTENSION_BYTES-16)*8-1-:4*8] = desc1_q.imm;
     end else begin
-      extension[28*8-1-:4*8] = desc1_q.imm;
+      extension[EXTENSION_BYTES*8-1-:4*8] = desc1_q.imm;
     end
     header_network = {grh, bth, extension};
-    for (int unsigned w = 0; w < roci_pkg::HEADER_BYTES / 4; w++) begin
+    for (int unsigned w = 0; w < HEADER_BYTES / 4; w++) begin
       header_bytes[32*w+:32] = roci_lane_pkg::reversed(header_network[HEADER_BITS-1-32*w-:32]);
     end
   end

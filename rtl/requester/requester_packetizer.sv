@@ -16,9 +16,10 @@
 //   Packets below the resume PSN are passed over by arithmetic; of a READ the rest is asked for
 //   (wire.md 2.4: VA + offset, DMALen - offset, PSN = first missing).
 // - The in-flight record of a WQE, and the READ record, are taken by their owners before its last
-//   packet is shown; `sent_o` pulses with the last item of each packet. A READ record is written
-//   when the READ is sent first, not again: responses are placed by it meanwhile, and the ring that
-//   the WQE is fetched from again belongs to the program.
+//   packet is shown; `sent_o` pulses with the last item of each packet. A READ record (of READs and
+//   atomics) is written when the READ is sent first, not again: responses are placed by it meanwhile,
+//   and the ring that the WQE is fetched from again belongs to the program.
+// - Of an atomic the operands are the payload, read from the ring like inline data.
 // - In ERR each WQE gives a flush record and no packet; a WQE that cannot be executed is reported
 //   (`local_error_o`) and stalls there until the QP fails for it.
 // - The end of a message may go without AckReq because the next message will ask. If that one then
@@ -96,6 +97,7 @@ module requester_packetizer #(
   localparam int unsigned PACKET_BITS = $clog2(QUANTUM_PACKETS + 1);
   localparam int unsigned CYCLE_BITS = $clog2(QUANTUM_CYCLES + 1);
   localparam int unsigned HELD_BITS = 4;               // WQEs in here: three, and some room
+  localparam roci_pkg::packet_len_t OPERAND_BYTES = 13'd16;   // of an atomic (sq_wqe_atomic)
 
   typedef enum logic [3:0] {
     IDLE,        // no WQE
@@ -103,7 +105,7 @@ module requester_packetizer #(
     DECIDE,      // what happens with it
     SKIP,        // packets to pass over are counted
     SKIP_SGES,   // their bytes are passed over
-    COLLECT,     // SGEs of a READ go into its record
+    COLLECT,     // SGEs of a READ or atomic go into its record
     EMIT,        // a packet, item by item
     RECORD,      // a record without a packet is handed over
     REPORT,      // an error is handed over
@@ -210,13 +212,14 @@ module requester_packetizer #(
                     || (step_q == DECIDE && verdict == requester_send_pkg::VERDICT_SEND);
 
   // ------------------------------------------------------------------------------ decide
-  logic is_read, skips;
+  logic is_fetch, is_read, skips;
   logic [31:0] mtu;
   logic packet_last;
   roci_pkg::packet_len_t packet_len;
   roci_pkg::rewind_point_t point;
   roci_pkg::inflight_t record;
 
+  assign is_fetch = requester_send_pkg::is_fetch(wqe.kind);
   assign is_read = wqe.kind == requester_send_pkg::KIND_READ;
 
   always_comb begin
@@ -238,7 +241,8 @@ module requester_packetizer #(
     skips = requester_send_pkg::psn_after(row_q.resume_psn, row_q.next_psn);
     mtu = 32'd1 << look.ctx.mtu_log2;
     packet_last = left_q <= mtu || is_read;
-    packet_len = is_read ? '0 : (packet_last ? left_q[12:0] : mtu[12:0]);
+    packet_len = is_read ? '0 : is_fetch ? OPERAND_BYTES
+                 : (packet_last ? left_q[12:0] : mtu[12:0]);
     // psn_q is the first one of the WQE until what need not be sent again is passed over
     point = '{wqe_index: wqe.index, first_psn: row_q.next_psn,
               resume_psn: skips && !passed_q ? row_q.resume_psn : psn_q,
@@ -255,8 +259,8 @@ module requester_packetizer #(
       record.kind = roci_pkg::INFLIGHT_FLUSH;
     end else if (wqe.kind == requester_send_pkg::KIND_NOP) begin
       record.kind = roci_pkg::INFLIGHT_LOCAL;
-    end else if (is_read) begin
-      record.kind = roci_pkg::INFLIGHT_READ;
+    end else if (is_fetch) begin
+      record.kind = is_read ? roci_pkg::INFLIGHT_READ : roci_pkg::INFLIGHT_ATOMIC;
     end
   end
 
@@ -268,6 +272,10 @@ module requester_packetizer #(
     packet_first = psn_q == row_q.next_psn;
     unique case (wqe.kind)
       requester_send_pkg::KIND_READ: operation = roci_hwif_pkg::OPERATION_READ_REQUEST;
+      requester_send_pkg::KIND_ATOMIC: begin
+        operation = wqe.wc_opcode == 8'(roci_hwif_pkg::CQE_OPCODE_CMP_SWAP)
+                    ? roci_hwif_pkg::OPERATION_CMP_SWAP : roci_hwif_pkg::OPERATION_FETCH_ADD;
+      end
       requester_send_pkg::KIND_WRITE: begin
         if (packet_first && packet_last) begin
           operation = wqe.has_imm ? roci_hwif_pkg::OPERATION_WRITE_ONLY_IMM
@@ -372,20 +380,20 @@ module requester_packetizer #(
       whole = packet_last_q;
       if (requester_send_pkg::psn_after(end_psn, row_q.max_psn)) commit_row.max_psn = end_psn;
       commit_row.unasked = item.desc.ackreq ? 4'd0 : row_q.unasked + 4'd1;
-      if (is_read) begin
+      if (is_fetch) begin
         commit_row.read_end_psn = end_psn;
       end else if (requester_send_pkg::psn_after(look.acked_psn, row_q.read_end_psn)) begin
         // kept near, so that the comparison never spans half the circle
         commit_row.read_end_psn = look.acked_psn;
       end
       // A READ always moves the mark: its end may be half the circle away from where that was.
-      if (is_read || !requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
+      if (is_fetch || !requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
         commit_row.mark_psn = end_psn;
       end
       if (!requester_send_pkg::psn_after(row_q.mark_psn, look.acked_psn)) begin
         commit_row.size_before = row_q.size_since;
-        commit_row.size_since = is_read ? '0 : look.size_log2;
-      end else if (!is_read && look.size_log2 > row_q.size_since) begin
+        commit_row.size_since = is_fetch ? '0 : look.size_log2;
+      end else if (!is_fetch && look.size_log2 > row_q.size_since) begin
         commit_row.size_since = look.size_log2;
       end
     end else if (step_q == RECORD) begin
@@ -394,7 +402,7 @@ module requester_packetizer #(
     end
     if (whole) begin
       commit_row.next_psn = last_psn_q + 24'd1;
-      commit_row.read_ordinal = row_q.read_ordinal + 8'(is_read);
+      commit_row.read_ordinal = row_q.read_ordinal + 8'(is_fetch);
       if (requester_send_pkg::psn_after(commit_row.next_psn, row_q.resume_psn)) begin
         commit_row.resume_psn = commit_row.next_psn;
       end
@@ -442,14 +450,14 @@ module requester_packetizer #(
           requester_send_pkg::VERDICT_SKIP: step_d = SKIP;
           default: begin
             sge_next = !in_hand_q && wqe.sges != '0;
-            step_d = is_read && wqe.sges != '0 ? COLLECT : EMIT;
+            step_d = is_fetch && wqe.sges != '0 ? COLLECT : EMIT;
           end
         endcase
       end
       SKIP: begin
         if (skips_all) begin
           step_d = RECORD;
-        end else if (!is_read && wqe.sges != '0) begin
+        end else if (!is_fetch && wqe.sges != '0) begin
           sge_next = 1'b1;
           sge_skip = 1'b1;
           step_d = SKIP_SGES;
@@ -509,7 +517,7 @@ module requester_packetizer #(
           inflight_valid_q <= 1'b1;
         end
         started_q <= started;
-        if (step_d == EMIT && is_read && !started) read_valid_q <= 1'b1;
+        if (step_d == EMIT && is_fetch && !started) read_valid_q <= 1'b1;
       end
       SKIP: begin
         psn_q <= row_q.resume_psn;
@@ -577,6 +585,7 @@ module requester_packetizer #(
     read_record_o.ordinal = row_q.read_ordinal;
     read_record_o.first_psn = row_q.next_psn;
     read_record_o.last_psn = last_psn_q;
+    read_record_o.atomic = !is_read;
     read_record_o.length = wqe.length;
     read_record_o.sge_count = read_count_q;
     read_record_o.sges = read_sges_q;
@@ -589,6 +598,7 @@ module requester_packetizer #(
     local_error_o.vendor_status = vendor_status_q;
     local_error_o.status = owes_q ? roci_hwif_pkg::CQE_STATUS_SUCCESS
                            : vendor_status_q == roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH
+                             || vendor_status_q == roci_hwif_pkg::VENDOR_STATUS_ATOMIC_LENGTH
                            ? roci_hwif_pkg::CQE_STATUS_LOC_LEN_ERR
                            : roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR;
 

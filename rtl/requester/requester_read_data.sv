@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// requester_read_data: judges what the peer answers: READ responses, ACKs, NAKs.
+// requester_read_data: judges what the peer answers: READ responses, atomic acknowledgements, ACKs,
+// NAKs.
 //
 // Per QP: the oldest READ that is not complete (its ordinal), the bytes of it that came, and how
 // many READs were sent. So the next response expected is one number, and every packet is compared
@@ -15,8 +16,9 @@
 //   whose data did not come (wire.md 2.4). NAKs for the READ itself pass. This holds for a fatal NAK
 //   too: what it refused fails only after the READ, and that is asked for again in vain, for the
 //   peer's QP is in ERR and silent. The QP ends with RETRY_EXC_ERR, the peer knows the reason;
-// - response of wrong length: the peer is broken, the READ fails with BAD_RESP_ERR;
-// - atomic acknowledgement: answers nothing that this NIC sends, dropped.
+// - response of wrong length: the peer is broken, the READ fails with BAD_RESP_ERR.
+// An atomic is a READ of 8 bytes whose only response is the atomic acknowledgement; READ responses
+// answer READs only.
 // Progress is made only here, in order; a READ that is sent again changes nothing.
 //
 // One packet per cycle, of one QP every two. Every packet leaves at least one item, in order.
@@ -66,6 +68,7 @@ module requester_read_data (
   } row_t;
 
   typedef struct packed {
+    logic atomic;
     roci_pkg::psn_t first_psn;
     logic [31:0] length;
   } match_t;
@@ -173,7 +176,7 @@ module requester_read_data (
   row_t row_next;
   requester_pkg::read_verdict_t verdict;
   roci_pkg::response_counters_t counters;
-  logic outstanding, is_response, is_ack, known_ack, says_last, is_last, good_aeth;
+  logic outstanding, is_response, is_atomic, is_ack, known_ack, says_last, is_last, good_aeth;
   logic later, is_next, past;
   logic row_write, verdict_ready;
   roci_pkg::ack_event_kind_e ack_kind;
@@ -213,10 +216,11 @@ module requester_read_data (
     past = !outstanding || ahead[23];
 
     is_ack = judge_q.operation == roci_hwif_pkg::OPERATION_ACKNOWLEDGE;
+    is_atomic = judge_q.operation == roci_hwif_pkg::OPERATION_ATOMIC_ACK;
     is_response = judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_FIRST
                   || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_MIDDLE
                   || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_LAST
-                  || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_ONLY;
+                  || judge_q.operation == roci_hwif_pkg::OPERATION_READ_RESP_ONLY || is_atomic;
     says_last = judge_q.operation != roci_hwif_pkg::OPERATION_READ_RESP_FIRST
                 && judge_q.operation != roci_hwif_pkg::OPERATION_READ_RESP_MIDDLE;
     // MIDDLE has no AETH; the others have one that acknowledges
@@ -247,7 +251,8 @@ module requester_read_data (
     end else if (is_response && past) begin
       counters.rx_drop_response = 1'b1;
 
-    end else if (is_response && is_next && good_aeth && says_last == is_last) begin
+    end else if (is_response && is_next && good_aeth && says_last == is_last
+                 && is_atomic == match.atomic) begin
       verdict.event_valid = 1'b1;
       if (32'(judge_q.length) == fitting) begin
         verdict.drop = 1'b0;
@@ -413,7 +418,7 @@ module requester_read_data (
 
   common_ram_sdp #(.WIDTH($bits(match_t)), .DEPTH(RECORDS), .STYLE("block")) u_matches (
     .clk_i, .we_i(read_record_valid_i), .waddr_i(read_record_i.slot),
-    .wdata_i({read_record_i.first_psn, read_record_i.length}),
+    .wdata_i({read_record_i.atomic, read_record_i.first_psn, read_record_i.length}),
     .re_i(judge_ready), .raddr_i(slot), .rdata_o(match)
   );
 

@@ -14,11 +14,11 @@
 //   7. NOP                                            record
 //   8. at or behind the PSN where the QP stops        stall
 //   9. malformed, or not for this type of QP          local error
-//  10. no READ credit (wire.md 2.9), PSN distance 2^23 (wire.md 2.1), byte cap      stall
+//  10. no credit for a READ or atomic (wire.md 2.9), PSN distance 2^23 (wire.md 2.1), byte cap      stall
 //  11. sent and acknowledged before (rewind)          skip
 // Windows: a record is free if the WQE's first block is less than the region away from the oldest
-// one; READs in flight are counted by ordinal; SENDs and WRITEs are capped by bytes: packets since
-// the last acknowledged PSN or READ, whichever is later (READs are outside the cap), times the
+// one; READs and atomics in flight are counted by ordinal; SENDs and WRITEs are capped by bytes: packets
+// since the last acknowledged PSN or READ, whichever is later (READs are outside the cap), times the
 // largest packet that may be among them, so that small messages are not counted as full packets.
 //
 // Does not: change anything. Neighbours: requester_packetizer (around it).
@@ -71,7 +71,7 @@ module requester_send_judge (
 
   conditions_t now, now_q;
 
-  logic is_read, is_nop;
+  logic is_fetch, is_nop;
   logic started;                       // a packet of this WQE was sent before
   logic [15:0] record_distance;
   logic next_record, few_unasked;
@@ -87,7 +87,7 @@ module requester_send_judge (
     return distance[23] && distance[22:0] != '0;
   endfunction
 
-  assign is_read = look_i.wqe.kind == requester_send_pkg::KIND_READ;
+  assign is_fetch = requester_send_pkg::is_fetch(look_i.wqe.kind);
   assign is_nop = look_i.wqe.kind == requester_send_pkg::KIND_NOP;
 
   assign started = requester_send_pkg::psn_after(row_i.max_psn, row_i.next_psn);
@@ -148,8 +148,8 @@ module requester_send_judge (
     now.is_nop = is_nop;
     now.stopped = look_i.stop_valid && !requester_send_pkg::psn_after(look_i.stop_psn, psn_i);
     now.skips = !passed_i && requester_send_pkg::psn_after(row_i.resume_psn, row_i.next_psn);
-    now.open = near && (is_read ? credit : inside_cap);
-    now.short_of_credit = near && is_read && !credit;
+    now.open = near && (is_fetch ? credit : inside_cap);
+    now.short_of_credit = near && is_fetch && !credit;
     now.vendor_status = look_i.wqe.vendor_status;
     if (look_i.wqe.vendor_status == '0 && look_i.ctx.qp_type != roci_hwif_pkg::QP_TYPE_RC
         && !is_nop) begin
@@ -159,7 +159,7 @@ module requester_send_judge (
     now.started = started;
     now.ask_ack = (row_i.unasked & ack_mask) == ack_mask
                   || (look_i.stop_valid && psn_i == before_stop);
-    now.leave_out = follows_i && !look_i.wqe.signaled && !is_read && look_i.wqe.blocks == 4'd1
+    now.leave_out = follows_i && !look_i.wqe.signaled && !is_fetch && look_i.wqe.blocks == 4'd1
                     && look_i.state == roci_pkg::QPS_RTS && !look_i.stop_valid
                     && !quantum_late_i && next_record && few_unasked && cap_used == '0;
   end

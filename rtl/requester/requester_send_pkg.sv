@@ -12,7 +12,8 @@ package requester_send_pkg;
     KIND_SEND = 3'd1,
     KIND_WRITE = 3'd2,
     KIND_READ = 3'd3,
-    KIND_OTHER = 3'd4                // not executable here: vendor_status says so
+    KIND_OTHER = 3'd4,               // not executable here: vendor_status says so
+    KIND_ATOMIC = 3'd5               // wc_opcode says which
   } kind_e;
 
   // A whole WQE (requester_wqe_front). Its SGEs travel beside it (requester_sge_walk).
@@ -31,9 +32,9 @@ package requester_send_pkg;
     logic signaled;
     logic fence;
     logic solicited;
-    logic inline_data;
+    logic inline_data;               // the payload is in the WQE; of an atomic its operands
     logic [31:0] imm;
-    logic [31:0] length;             // 0..2^31
+    logic [31:0] length;             // 0..2^31; atomic: 8, what comes back
     roci_pkg::addr_t va;             // at the peer
     roci_pkg::mkey_t rkey;
     roci_pkg::addr_t inline_addr;    // DMA address of the inline bytes
@@ -60,7 +61,7 @@ package requester_send_pkg;
     roci_pkg::psn_t next_psn;
     roci_pkg::psn_t max_psn;         // one past the highest PSN ever sent
     roci_pkg::psn_t resume_psn;      // packets below it are not sent again; never below next_psn
-    roci_pkg::psn_t read_end_psn;    // one past the last READ response, or acknowledged up to here
+    roci_pkg::psn_t read_end_psn;    // one past the last READ response or atomic, or acknowledged up to here
     roci_pkg::read_ordinal_t read_ordinal;
     // Largest packets that may be unacknowledged, log2 of bytes: of those before mark_psn, and of the one
     // before it and those from it on. When all before the mark are acknowledged it moves on.
@@ -101,6 +102,11 @@ package requester_send_pkg;
     VERDICT_SKIP = 4'd7,             // some of its packets need not be sent again
     VERDICT_SEND = 4'd8              // the next packet goes out
   } verdict_e;
+
+  // Its answer brings data: takes a READ credit and a READ record, and a fence waits for it.
+  function automatic logic is_fetch(input kind_e kind);
+    return kind == KIND_READ || kind == KIND_ATOMIC;
+  endfunction
 
   // a comes after b in the PSN circle (wire.md 2.1).
   function automatic logic psn_after(input roci_pkg::psn_t a, input roci_pkg::psn_t b);

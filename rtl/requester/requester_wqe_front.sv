@@ -10,10 +10,13 @@
 // WQE_BLOCKS 0 or more than 8 blocks, crosses a line, exceeds what was posted, or too few for
 //                   its SGEs. It then ends with this block, or where the posted blocks end.
 //   WQE_OPCODE      unknown, or not executable here
-//   WQE_INLINE      inline data in a READ, or more than the blocks hold
+//   WQE_INLINE      inline data in a READ or atomic, or more than the blocks hold
+//   ATOMIC_LENGTH   atomic whose local buffer is not one SGE of 8 bytes at a multiple of 8
 //   WQE_SGE_COUNT   READ with more SGEs than a READ record holds
 //   WQE_LENGTH      more than 2^31 bytes (wire.md 1.4), or SGEs that do not add up to the length
 // A block that could not be read is a WQE of its own, or spoils the one it belongs to.
+// The operands of an atomic (sq_wqe_atomic) go to the wire as they lie in the ring: they are the
+// inline data of its request, and its one SGE, behind them, is where the answer goes.
 //
 // Does not: look at epochs or states. Neighbours: queue_wqe_fetch → here → requester_send_rows
 // (WQEs), requester_sge_walk (SGEs). Layouts: sq_wqe_* of hwif/queues.toml.
@@ -61,18 +64,23 @@ module requester_wqe_front (
   // ------------------------------------------------------------------------------ first block
   roci_hwif_pkg::sq_wqe_control_t control;
   roci_hwif_pkg::sq_wqe_remote_t remote;
+  roci_hwif_pkg::sge_t atomic_sge;     // behind the operands
   requester_send_pkg::wqe_t head;      // the WQE as its first block tells it
   logic bad_blocks;
   logic [5:0] sge_room;                // SGEs that its blocks hold
   logic [9:0] inline_room;             // inline bytes that they hold
   logic head_sges;                     // it has SGEs to take out
+  logic is_atomic;
 
   assign control = block_i.block[127:0];
   assign remote = block_i.block[255:128];
+  assign atomic_sge = block_i.block[511:384];
   assign bad_blocks = control.blocks == '0
                       || {1'b0, control.blocks} + {2'b0, block_i.index[2:0]} > 5'd8;
   assign sge_room = {control.blocks, 2'b00} - 6'(SLOTS - FIRST_SLOTS);
   assign inline_room = {control.blocks, 6'd0} - 10'd32;
+  assign is_atomic = control.opcode == roci_hwif_pkg::WR_OPCODE_CMP_SWAP
+                     || control.opcode == roci_hwif_pkg::WR_OPCODE_FETCH_ADD;
 
   always_comb begin
     head = '0;
@@ -86,7 +94,7 @@ module requester_wqe_front (
     head.signaled = control.signaled;
     head.fence = control.fence;
     head.solicited = control.solicited;
-    head.inline_data = control.inline_data;
+    head.inline_data = control.inline_data || is_atomic;
     head.imm = control.imm_or_key;
     head.length = control.length;
     head.va = remote.va;
@@ -109,6 +117,9 @@ module requester_wqe_front (
         head.wc_opcode = roci_hwif_pkg::CQE_OPCODE_WRITE;
       end
       roci_hwif_pkg::WR_OPCODE_READ: head.kind = requester_send_pkg::KIND_READ;
+      roci_hwif_pkg::WR_OPCODE_CMP_SWAP, roci_hwif_pkg::WR_OPCODE_FETCH_ADD: begin
+        head.kind = requester_send_pkg::KIND_ATOMIC;
+      end
       default: head.kind = requester_send_pkg::KIND_OTHER;
     endcase
 
@@ -118,8 +129,13 @@ module requester_wqe_front (
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
     end else if (head.kind != requester_send_pkg::KIND_NOP) begin
       if (control.inline_data) begin
-        if (head.kind == requester_send_pkg::KIND_READ || control.length > 32'(inline_room)) begin
+        if (requester_send_pkg::is_fetch(head.kind) || control.length > 32'(inline_room)) begin
           head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_INLINE;
+        end
+      end else if (is_atomic) begin
+        if (control.length != 32'd8 || control.sge_count != 4'd1 || atomic_sge.length != 32'd8
+            || atomic_sge.va[2:0] != '0) begin
+          head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_ATOMIC_LENGTH;
         end
       end else if ({2'd0, control.sge_count} > sge_room) begin
         head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
@@ -167,6 +183,11 @@ module requester_wqe_front (
         sge_o.length = raw.length;
         sge_o.lkey = raw.lkey;
       end
+    end
+    if (!inside_q && is_atomic) begin
+      sge_o.va = atomic_sge.va;
+      sge_o.length = atomic_sge.length;
+      sge_o.lkey = atomic_sge.lkey;
     end
   end
 

@@ -158,7 +158,9 @@ struct Bench {
   // The expected bytes of a packet, GRH to pad.
   wire::Bytes expected(const pkg::tx_desc_t& d, const wire::Bytes& data) {
     const Path& p = paths[d.qp];
-    auto frame = wire::make_frame(p.wire, d.opcode, p.dest_qpn, d.psn, data);
+    const bool atomic = d.opcode == 0x13 || d.opcode == 0x14;
+    auto frame = wire::make_frame(p.wire, d.opcode, p.dest_qpn, d.psn,
+                                  atomic ? wire::Bytes{} : data);
     frame.grh.traffic_class = p.traffic_class;
     frame.grh.flow_label = p.flow_label;
     frame.grh.hop_limit = p.hop_limit;
@@ -172,6 +174,16 @@ struct Bench {
       }
     }
     if (frame.ieth) frame.ieth = wire::Ieth{d.imm};
+    if (frame.atomiceth) {                                // the operands come as payload
+      REQUIRE(data.size() == 16);
+      const auto number = [&](unsigned at) {
+        std::uint64_t n = 0;
+        for (unsigned b = 0; b < 8; ++b) n = n << 8 | data[at + b];
+        return n;
+      };
+      frame.atomiceth = wire::AtomicEth{d.va, d.rkey, number(0), number(8)};
+    }
+    if (frame.atomicacketh) frame.atomicacketh = wire::AtomicAckEth{d.va};
     auto bytes = wire::build(frame);
     bytes.erase(bytes.begin(), bytes.begin() + 14);       // no VLAN in the codec's path
     bytes.resize(bytes.size() - 4);                       // no ICRC yet
@@ -179,12 +191,14 @@ struct Bench {
   }
 };
 
-// RC opcodes whose extended headers this design builds (wire.md 1.4); atomics come later.
+// RC opcodes (wire.md 1.4).
 const std::vector<std::uint8_t> kOpcodes = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
                                             0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
-                                            0x16, 0x17};
+                                            0x12, 0x13, 0x14, 0x16, 0x17};
 
-bool carries_payload(std::uint8_t opcode) { return opcode != 0x0c && opcode != 0x11; }
+bool carries_payload(std::uint8_t opcode) {
+  return opcode != 0x0c && opcode != 0x11 && opcode != 0x12;
+}
 
 struct Packet {
   pkg::tx_desc_t desc;
@@ -278,6 +292,7 @@ TEST_CASE("packets equal the codec's") {
       if (carries_payload(opcode)) {
         length = static_cast<unsigned>(random.chance(0.7) ? random.below(200)
                                                           : random.below(4097));
+        if (opcode == 0x13 || opcode == 0x14) length = 16;
       }
       packets.push_back(push_packet(bench, opcode, length));
     }
@@ -409,8 +424,20 @@ TEST_CASE("golden vectors of the opcodes that are built") {
       for (const auto byte : f.immdt->bytes) d.imm = d.imm << 8 | byte;
     }
     if (f.ieth) d.imm = f.ieth->rkey;
+    if (f.atomicacketh) d.va = f.atomicacketh->original;
+    auto payload = f.payload;
+    if (f.atomiceth) {
+      d.va = f.atomiceth->va;
+      d.rkey = f.atomiceth->rkey;
+      for (const auto operand : {f.atomiceth->swap_add, f.atomiceth->compare}) {
+        for (unsigned b = 0; b < 8; ++b) {
+          payload.push_back(static_cast<std::uint8_t>(operand >> (56 - 8 * b)));
+        }
+      }
+      d.payload_length = 16;
+    }
     bench.desc.push(d);
-    push_payload(bench, f.payload, false);
+    push_payload(bench, payload, false);
 
     bench.beat.received().clear();
     bench.dut.run_until(

@@ -313,6 +313,7 @@ struct Bench : Agent {
     r.ordinal = qp.ordinal;
     r.first_psn = qp.psn;
     r.last_psn = (qp.psn + psn_count(w, qp.ctx.mtu()) - 1) & kPsnMask;
+    r.atomic = w.is_atomic();
     r.length = w.length;
     for (const auto& s : w.sges) {
       if (s.length == 0) continue;
@@ -329,14 +330,15 @@ struct Bench : Agent {
   void expect(Qp& qp, const Wqe& w, std::uint16_t index, std::uint32_t from = 0,
               std::uint32_t to = ~0u, std::uint32_t stop = ~0u) {
     const std::uint32_t count = psn_count(w, qp.ctx.mtu());
-    const bool read = w.op == kRead;
+    const bool read = w.is_fetch();
     const bool whole = to >= count;
     const bool started = psn_before(qp.psn, qp.max_psn);
     const std::uint64_t at = qp.ring + 64u * (index % 8u);
     if (whole) {
       expect_inflight(qp, w, index, w.op == kNop ? (w.signaled ? kKindLocal : kKindNop)
-                                    : read       ? kKindRead
-                                                 : kKindSend);
+                                    : w.is_atomic() ? kKindAtomic
+                                    : read          ? kKindRead
+                                                    : kKindSend);
       if (read && from < count && !started) expect_read(qp, w);
     }
     for (std::uint32_t n = from; n < std::min(count, to); ++n) {

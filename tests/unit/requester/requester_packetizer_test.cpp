@@ -11,6 +11,13 @@
 using namespace roci::test;
 using namespace roci::test::send;
 
+// A request with one SGE as an atomic.
+static void make_atomic(Wqe& w) {
+  w.op = kCmpSwap;
+  w.length = w.sges[0].length = 8;
+  w.sges[0].va &= ~std::uint64_t{7};
+}
+
 TEST_CASE("every packet and record of random WQEs") {
   Random random;
   for (int round = 0; round < 20; ++round) {
@@ -176,9 +183,20 @@ TEST_CASE("each reason to stall, and the way on") {
              ++qp.ack.reads_done;
              bench.ack(qp);
            });
+    Wqe atomic = write_of(8, random);
+    make_atomic(atomic);
+    stalls(atomic, 0,
+           [&] {
+             bench.send(qp, random.chance(0.5) ? atomic : read);
+             bench.send(qp, random.chance(0.5) ? atomic : read);
+           },
+           [&] {
+             ++qp.ack.reads_done;
+             bench.ack(qp);
+           });
     Wqe fenced = write_of(10, random);
     fenced.fence = true;
-    stalls(fenced, 0, [&] { bench.send(qp, read); },
+    stalls(fenced, 0, [&] { bench.send(qp, random.chance(0.5) ? atomic : read); },
            [&] {
              qp.ack.reads_done = qp.ordinal;
              bench.ack(qp);
@@ -225,20 +243,25 @@ TEST_CASE("requests that cannot be executed, and flushes") {
     Wqe bad = write_of(10, random);
     std::uint8_t status = 2, vendor = kBadOpcode;      // LOC_QP_OP_ERR
     bool bus_error = false;
-    switch (round % 6) {
+    switch (round % 7) {
       case 0:
         bad.length = 11;
         status = 1;                                    // LOC_LEN_ERR
         vendor = kBadLength;
         break;
-      case 1: bad.op = kFetchAdd; break;
+      case 1: bad.op = kSendInv; break;
       case 2: bad.op = 0x77; break;
       case 3:
         bad.op = kRead;
         bad.inline_data = true;
         vendor = kBadInline;
         break;
-      case 4:                                          // a good one, but not on this type of QP
+      case 4:                                          // ten bytes for an answer of eight
+        bad.op = kFetchAdd;
+        status = 1;
+        vendor = kBadAtomic;
+        break;
+      case 5:                                          // a good one, but not on this type of QP
         qp.ctx.qp_type = 2;
         bench.ctx(true, kTx, qp.number, 0, qp.ctx.word0());
         break;
@@ -752,6 +775,8 @@ TEST_CASE("the end of a message asks unless the next one follows for certain") {
       {"the next one is a SEND", true, [](Bench&, Qp&, Wqe&, Wqe& b) { b.op = kSendImm; }},
       {"signaled", false, [](Bench&, Qp&, Wqe& a, Wqe&) { a.signaled = true; }},
       {"a READ", false, [](Bench&, Qp&, Wqe& a, Wqe&) { a.op = kRead; }},
+      {"an atomic", false, [](Bench&, Qp&, Wqe& a, Wqe&) { make_atomic(a); }},
+      {"the next one is an atomic", false, [](Bench&, Qp&, Wqe&, Wqe& b) { make_atomic(b); }},
       {"the next one is a READ", false, [](Bench&, Qp&, Wqe&, Wqe& b) { b.op = kRead; }},
       {"the next one is fenced", false, [](Bench&, Qp&, Wqe&, Wqe& b) { b.fence = true; }},
       {"the next one is a NOP", false, [](Bench&, Qp&, Wqe&, Wqe& b) { b.op = kNop; }},

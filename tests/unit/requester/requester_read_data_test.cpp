@@ -27,6 +27,7 @@ constexpr unsigned kFirst = 0x0d, kMiddle = 0x0e, kLast = 0x0f, kOnly = 0x10, kA
 struct Read {
   std::int64_t first = 0;          // packet number
   std::uint32_t length = 0;
+  bool atomic = false;
   pkg::read_record_write_t record{};
 };
 
@@ -101,10 +102,11 @@ struct Bench {
   }
 
   /// The packetizer sends a READ (or sends one again, `again` = number among the incomplete ones).
-  void read(Random& random, unsigned number, std::uint32_t length) {
+  void read(Random& random, unsigned number, std::uint32_t length, bool atomic = false) {
     Qp& q = qps[number];
     Read r;
     r.first = q.next;
+    r.atomic = atomic;
     r.length = length;
     q.next += std::max<std::int64_t>(1, (length + q.bytes() - 1) / q.bytes());
     auto& w = r.record;
@@ -115,6 +117,7 @@ struct Bench {
     w.first_psn = psn(r.first);
     w.last_psn = psn(q.next - 1);
     w.length = length;
+    w.atomic = atomic;
     std::uint32_t left = length;
     for (unsigned n = 0; n < cfg::MAX_SGE_RD; ++n) {
       const bool last = n + 1 == cfg::MAX_SGE_RD;
@@ -187,13 +190,16 @@ struct Bench {
                       (p.state == pkg::QPS_RTS || p.state == pkg::QPS_SQD);
     if (!live) return dropped(p);
     const bool out = !q.reads.empty();
-    if (opcode >= kFirst && opcode <= kOnly) {
+    if ((opcode >= kFirst && opcode <= kOnly) || opcode == kAtomicAck) {
       if (!out || at < q.expected()) return dropped(p);
       const std::uint32_t left = q.reads.front().length - q.received;
       const bool last = left <= q.bytes();
-      const bool says_last = opcode == kLast || opcode == kOnly;
+      const bool says_last = opcode == kLast || opcode == kOnly || opcode == kAtomicAck;
       const bool good = opcode == kMiddle || (syndrome >> 5u) == 0;
-      if (at > q.expected() || !good || last != says_last) return implied(p, q.expected());
+      const bool fits = q.reads.front().atomic == (opcode == kAtomicAck);
+      if (at > q.expected() || !good || last != says_last || !fits) {
+        return implied(p, q.expected());
+      }
       if (p.headers.payload_length != std::min(left, q.bytes())) {
         return event(p, pkg::ACK_EVENT_LOCAL_ERROR, p.headers.psn,
                      static_cast<unsigned>(hwif::CqeStatus::BAD_RESP_ERR),
@@ -285,7 +291,8 @@ TEST_CASE("random responses, acknowledgements and nonsense follow the rules") {
       if (q.reads.size() < 4 && random.chance(0.15)) {
         const std::uint64_t limits[] = {1, 64, q.bytes() + 1ull, 6ull * q.bytes()};
         const auto length = static_cast<std::uint32_t>(random.below(limits[random.below(4)]));
-        bench.read(random, number, length);
+        const bool atomic = random.chance(0.3);
+        bench.read(random, number, atomic ? 8 : length, atomic);
       }
       if (!q.reads.empty() && random.chance(0.05)) {     // a refetch writes the records again
         for (const auto& r : q.reads) bench.record.push(r.record);
@@ -305,14 +312,15 @@ TEST_CASE("random responses, acknowledgements and nonsense follow the rules") {
         const bool last = left <= q.bytes();
         opcode = last ? kLast : kFirst;
         if (random.chance(0.5)) opcode = last ? kOnly : kMiddle;
-        if (random.chance(0.05)) opcode = kFirst + static_cast<unsigned>(random.below(4));
+        if (!q.reads.empty() && q.reads.front().atomic) opcode = kAtomicAck;
+        if (random.chance(0.05)) opcode = kFirst + static_cast<unsigned>(random.below(6));
         length = std::min(left, q.bytes());
         if (random.chance(0.9)) syndrome &= 31u;
         if (random.chance(0.01)) length = static_cast<std::uint32_t>(random.below(4096));
       } else if (random.chance(0.05)) {
         opcode = static_cast<unsigned>(random.below(13));
       } else if (random.chance(0.1)) {
-        // of the right size and at the right place, but nobody asked for it
+        // of the right size and at the right place, but perhaps nobody asked for it
         const std::uint32_t left = q.reads.empty() ? 8 : q.reads.front().length - q.received;
         opcode = kAtomicAck;
         length = std::min(left, q.bytes());
@@ -357,6 +365,28 @@ TEST_CASE("a lost response is asked for, and it alone (scenario 20)") {
   bench.send(bench.response(1, kOnly, 5, 1), 5);
   bench.settle();
   CHECK(bench.qps[1].reads.empty());
+}
+
+TEST_CASE("an atomic acknowledgement answers an atomic only, and only it does (wire.md 2.9)") {
+  Random random;
+  Bench bench(10);
+  bench.start(3, 1);
+  bench.read(random, 3, 8, true);                        // packet 0
+  bench.read(random, 3, 8);                              // packet 1
+  bench.read(random, 3, 8, true);                        // packet 2
+  bench.send(bench.response(3, kAck, 0, 0, 0x1f), 0);    // implied NAK
+  bench.send(bench.response(3, kOnly, 0, 8), 0);         // a READ response for an atomic: implied NAK
+  bench.send(bench.response(3, kAtomicAck, 1, 8), 1);    // packet 0 was lost: implied NAK
+  bench.send(bench.response(3, kAck, 0, 0, 0x63), 0);    // a NAK for the atomic passes
+  bench.send(bench.response(3, kAtomicAck, 0, 8), 0);
+  bench.send(bench.response(3, kAtomicAck, 0, 8), 0);    // a duplicate
+  bench.send(bench.response(3, kAtomicAck, 1, 8), 1);    // an atomic's answer for a READ: implied NAK
+  bench.send(bench.response(3, kOnly, 1, 8), 1);
+  bench.send(bench.response(3, kAtomicAck, 2, 4), 2);    // of a length that no atomic has
+  bench.send(bench.response(3, kAtomicAck, 2, 8, 0x20), 2);   // its AETH does not acknowledge
+  bench.send(bench.response(3, kAtomicAck, 2, 8), 2);
+  bench.settle();
+  CHECK(bench.qps[3].reads.empty());
 }
 
 TEST_CASE("zero-length READ; ACKs before, at and behind a READ (scenarios 3, 11)") {

@@ -46,7 +46,7 @@ Verdict rules(const Question& q, Why& why) {
   const auto& w = q.look.wqe;
   const auto state = static_cast<State>(q.look.state);
   const auto kind = static_cast<unsigned>(w.kind);
-  const bool nop = kind == 0, read = kind == 3;
+  const bool nop = kind == 0, read = kind == 3 || kind == 5;   // or an atomic
   const std::uint32_t first = q.row.next_psn;
   const bool record = static_cast<std::uint16_t>(w.index - q.look.oldest_index) <
                       (1u << q.look.ctx.inflight_log2);
@@ -101,7 +101,7 @@ Question ask(Random& random) {
   const auto near = [&](std::uint32_t base, std::uint64_t span) {
     return static_cast<std::uint32_t>((base + random.between(0, 2 * span) - span) & kPsnMask);
   };
-  w.kind = static_cast<spkg::kind_e>(random.below(5));
+  w.kind = static_cast<spkg::kind_e>(random.below(6));
   w.bus_error = random.chance(0.05);
   if (random.chance(0.9)) w.vendor_status = 0;
   else w.vendor_status = static_cast<std::uint8_t>(random.between(1, 7));
@@ -196,6 +196,7 @@ TEST_CASE("every verdict by the rules") {
       const std::uint64_t room =
           std::max<std::uint64_t>(1, (std::uint64_t{1} << q.window_log2) / size);
       const bool leaves = q.follows && !w.signaled && static_cast<unsigned>(w.kind) != 3 &&
+                          static_cast<unsigned>(w.kind) != 5 &&
                           w.blocks == 1 && static_cast<State>(q.look.state) == kRts &&
                           !q.look.stop_valid && !q.quantum_late &&
                           used + 1 < region && (q.row.unasked + 1u < region / 2 || region > 16) &&

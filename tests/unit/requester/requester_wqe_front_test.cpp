@@ -43,7 +43,7 @@ struct Bench {
 
 // Bends a good request into one of the malformed kinds.
 void spoil(Wqe& w, Random& random) {
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0: w.blocks = static_cast<unsigned>(random.pick(std::vector<int>{0, 9, 15})); break;
     case 1: w.op = static_cast<std::uint8_t>(random()); break;
     case 2: w.op = kSendInv; break;
@@ -52,6 +52,14 @@ void spoil(Wqe& w, Random& random) {
     case 5: w.sge_count = static_cast<unsigned>(random.below(16)); break;
     case 6: w.length += random.chance(0.5) ? 1 : -1; break;
     case 7: w.length = 0x80000001u; break;
+    case 8:                                            // an atomic that is not quite one
+      w.op = random.chance(0.5) ? kCmpSwap : kFetchAdd;
+      w.sge_count = static_cast<unsigned>(random.below(8)) == 0 ? 2 : 1;
+      w.sges = {{8 * random.bits(32) + (random.chance(0.2) ? random.below(8) : 0),
+                 random.chance(0.8) ? 8u : 16u, 1}};
+      w.length = random.chance(0.8) ? 8 : static_cast<std::uint32_t>(random.below(64));
+      w.inline_data = random.chance(0.1);
+      break;
     default:
       if (!w.sges.empty()) w.sges[random.below(w.sges.size())].length += 1u << 31u;
       break;
@@ -129,13 +137,13 @@ TEST_CASE("all forms of WQEs") {
         x.blocks = static_cast<std::uint8_t>(count);
         x.vendor_status = truncated ? kBadBlocks : vendor;
         x.kind = static_cast<spkg::kind_e>(w.op == kNop ? 0 : w.is_send() ? 1 : w.is_write() ? 2
-                                           : w.op == kRead ? 3 : 4);
+                                           : w.op == kRead ? 3 : w.is_atomic() ? 5 : 4);
         x.wc_opcode = w.wc_opcode();
         x.has_imm = w.has_imm();
         x.signaled = w.signaled;
         x.fence = w.fence;
         x.solicited = w.solicited;
-        x.inline_data = w.inline_data;
+        x.inline_data = w.inline_data || w.is_atomic();
         x.imm = w.imm;
         x.length = w.length;
         x.va = w.va;

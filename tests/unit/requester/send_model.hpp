@@ -29,7 +29,8 @@ enum Op : std::uint8_t {
 
 // vendor_status of malformed WQEs (queues.toml).
 enum Vendor : std::uint8_t {
-  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadInline = 7
+  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadInline = 7,
+  kBadAtomic = 8
 };
 
 constexpr unsigned kMaxSgeRead = ROCI_CONFIG_WIDE ? 4 : 1;
@@ -59,6 +60,9 @@ struct Wqe {
 
   bool is_send() const { return op == kSend || op == kSendImm; }
   bool is_write() const { return op == kWrite || op == kWriteImm; }
+  bool is_atomic() const { return op == kCmpSwap || op == kFetchAdd; }
+  /// Its answer brings data: counts as a READ.
+  bool is_fetch() const { return op == kRead || is_atomic(); }
   bool has_imm() const { return op == kSendImm || op == kWriteImm; }
 
   /// Opcode of its completion (queues.toml cqe_opcode), which has five bits on the send side.
@@ -85,10 +89,11 @@ struct Wqe {
     put(16, va, 8);
     put(24, rkey, 4);
     if (!inline_data) {
+      const std::size_t first = is_atomic() ? 48 : 32;   // behind the operands
       for (std::size_t n = 0; n < sges.size(); ++n) {
-        put(32 + 16 * n, sges[n].va, 8);
-        put(40 + 16 * n, sges[n].length, 4);
-        put(44 + 16 * n, sges[n].lkey, 4);
+        put(first + 16 * n, sges[n].va, 8);
+        put(first + 8 + 16 * n, sges[n].length, 4);
+        put(first + 12 + 16 * n, sges[n].lkey, 4);
       }
     }
     std::vector<Block> out(count);
@@ -102,9 +107,13 @@ struct Wqe {
   Vendor verdict(unsigned line_index) const {
     if (blocks == 0 || blocks + line_index % 8 > 8) return kBadBlocks;
     if (op == kNop) return kFine;
-    if (!is_send() && !is_write() && op != kRead) return kBadOpcode;
+    if (!is_send() && !is_write() && !is_fetch()) return kBadOpcode;
     if (inline_data) {
-      return op == kRead || length > 64 * blocks - 32 ? kBadInline : kFine;
+      return is_fetch() || length > 64 * blocks - 32 ? kBadInline : kFine;
+    }
+    if (is_atomic()) {
+      return length == 8 && sge_count == 1 && sges[0].length == 8 && sges[0].va % 8 == 0
+                 ? kFine : kBadAtomic;
     }
     if (32 + 16 * sge_count > 64 * blocks) return kBadBlocks;
     if (op == kRead && sge_count > kMaxSgeRead) return kBadSgeCount;
@@ -120,11 +129,18 @@ inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
   Wqe w;
   static constexpr std::uint8_t kOps[] = {kSend, kSendImm, kWrite, kWriteImm, kRead, kWrite};
   w.op = kOps[random.below(std::size(kOps))];
+  if (random.chance(0.05)) w.op = random.chance(0.5) ? kCmpSwap : kFetchAdd;
   w.signaled = random.chance(0.5);
   w.solicited = random.chance(0.5);
   w.imm = static_cast<std::uint32_t>(random());
   w.va = random();
   w.rkey = static_cast<std::uint32_t>(random());
+  if (w.is_atomic()) {
+    w.sge_count = 1;
+    w.length = 8;
+    w.sges = {{random() & ~std::uint64_t{7}, 8, static_cast<std::uint32_t>(random())}};
+    return w;
+  }
   if (w.op != kRead && random.chance(0.2)) {
     w.inline_data = true;
     w.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(random.below(481), bytes + 64));
@@ -190,7 +206,7 @@ inline bool may_leave_out(const Wqe& w, const Wqe& next, bool next_good, std::ui
     while ((1u << log2) < std::min(x.length, mtu)) ++log2;
     return log2;
   };
-  return !w.signaled && w.op != kRead && w.op != kNop && w.blocks == 1 && next_good &&
+  return !w.signaled && !w.is_fetch() && w.op != kNop && w.blocks == 1 && next_good &&
          (next.is_send() || next.is_write()) && !next.fence && size(next) <= size(w);
 }
 
@@ -206,7 +222,7 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
   const bool read = w.op == kRead;
   const bool first = number == 0;
   const bool last = read || rest <= mtu;
-  const std::uint64_t payload = read ? 0 : std::min<std::uint64_t>(rest, mtu);
+  const std::uint64_t payload = read ? 0 : w.is_atomic() ? 16 : std::min<std::uint64_t>(rest, mtu);
   pkg::tx_desc_t d = common;
   d.source = static_cast<pkg::tx_source_e>(0);
   d.fn = static_cast<decltype(d.fn)>(c.fn);
@@ -214,6 +230,8 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
   // opcode: wire.md 1.4
   if (read) {
     d.opcode = 0x0c;
+  } else if (w.is_atomic()) {
+    d.opcode = w.op == kCmpSwap ? 0x13 : 0x14;
   } else {
     const unsigned base = w.is_send() ? 0x00 : 0x06;
     if (first && last) d.opcode = static_cast<std::uint8_t>(base + 4 + w.has_imm());
@@ -238,7 +256,7 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
     items.push_back(item);
     return items;
   }
-  if (w.inline_data) {
+  if (w.inline_data || w.is_atomic()) {                // the operands of an atomic lie there
     pkg::tx_item_t item{};
     item.has_piece = true;
     item.piece.access = static_cast<pkg::access_e>(0);

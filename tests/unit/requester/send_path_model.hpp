@@ -447,7 +447,7 @@ class SendPath : public Agent {
     const auto blocks = w.to_blocks(random, w.blocks);
     for (const auto& b : blocks) q.ring[q.producer++ % q.ring.size()] = b;
     q.next_psn = (q.next_psn + p.count) & kPsnMask;
-    q.next_ordinal = static_cast<std::uint8_t>(q.next_ordinal + (w.op == kRead));
+    q.next_ordinal = static_cast<std::uint8_t>(q.next_ordinal + w.is_fetch());
     q.work.push_back(p);
     ++q.posted;
   }
@@ -537,7 +537,7 @@ class SendPath : public Agent {
     common.epoch = d.epoch;
     auto items = packet(p->wqe, q.ctx, p->first_psn, d.psn, address(q, p->index), common);
     const bool before_stop = q.stop_valid && ((d.psn + 1) & kPsnMask) == q.stop_psn;
-    const bool end = p->wqe.op == kRead || ((d.psn + 1) & kPsnMask) == p->end();
+    const bool end = p->wqe.is_fetch() || ((d.psn + 1) & kPsnMask) == p->end();
     bool asks = asks_by_rule(q.unasked, window_log2, q.ctx.mtu()) || (before_stop && d.ackreq);
     if (end && !asks) {
       // it may go without if the next one is there and will ask
@@ -564,7 +564,7 @@ class SendPath : public Agent {
     }
     // one after the other from the rewind point
     REQUIRE(d.psn == q.expect_psn);
-    const bool read = p->wqe.op == kRead;
+    const bool read = p->wqe.is_fetch();
     q.expect_psn = read ? p->end() : (d.psn + 1) & kPsnMask;
     // a QP in SQD starts nothing
     if (q.state == kSqd && d.psn == p->first_psn && !psn_before(d.psn, max_before_)) {
@@ -581,14 +581,14 @@ class SendPath : public Agent {
     } else {
       std::uint32_t base = q.acked;
       for (const auto& w : q.work) {
-        if (w.wqe.op == kRead && psn_before(w.first_psn, d.psn) && psn_before(base, w.end())) {
+        if (w.wqe.is_fetch() && psn_before(w.first_psn, d.psn) && psn_before(base, w.end())) {
           base = w.end();
         }
       }
       // bytes since then, this packet included; one packet may always go
       std::uint64_t bytes = 0;
       for (const auto& w : q.work) {
-        for (std::uint32_t n = 0; n < w.count && w.wqe.op != kRead; ++n) {
+        for (std::uint32_t n = 0; n < w.count && !w.wqe.is_fetch(); ++n) {
           const std::uint32_t psn = (w.first_psn + n) & kPsnMask;
           if (psn_before(psn, base) || psn_before(d.psn, psn)) continue;
           const std::uint64_t mtu = q.ctx.mtu();
@@ -611,8 +611,8 @@ class SendPath : public Agent {
     auto at = std::find_if(q.work.begin(), q.work.end(), holds);
     if (at == q.work.end()) {
       const auto past = std::find_if(q.done.rbegin(), q.done.rend(), holds);
-      if (past != q.done.rend() && past->wqe.op == kRead) end = past->end();
-    } else if (at->wqe.op == kRead) {
+      if (past != q.done.rend() && past->wqe.is_fetch()) end = past->end();
+    } else if (at->wqe.is_fetch()) {
       end = at->end();
     }
     max_before_ = q.max_psn;
@@ -638,7 +638,8 @@ class SendPath : public Agent {
     } else {
       REQUIRE_FALSE(p->bad);
       REQUIRE(kind == (w.op == kNop ? (w.signaled ? kKindLocal : kKindNop)
-                                    : w.op == kRead ? kKindRead : kKindSend));
+                                    : w.op == kRead   ? kKindRead
+                                    : w.is_atomic() ? kKindAtomic : kKindSend));
       if (p->count != 0 && q.state == kRts) {
         REQUIRE(r.record.last_psn == ((p->end() - 1) & kPsnMask));
       }
@@ -649,7 +650,7 @@ class SendPath : public Agent {
     REQUIRE(r.record.blocks == w.blocks);
     REQUIRE(r.record.wc_opcode == w.wc_opcode());
     REQUIRE(r.record.byte_len == w.length);
-    if (kind == kKindRead) REQUIRE(r.record.read_ordinal == p->ordinal);
+    if (kind == kKindRead || kind == kKindAtomic) REQUIRE(r.record.read_ordinal == p->ordinal);
     const unsigned mask = (1u << (ROCI_CONFIG_WIDE ? 14 : 9)) - 1;
     REQUIRE(r.slot == ((q.ctx.inflight_base +
                         (r.wqe_index & ((1u << q.ctx.inflight_log2) - 1))) & mask));
@@ -671,12 +672,13 @@ class SendPath : public Agent {
     const Posted* p = nullptr;
     for (const auto* list : {&q.done, &q.work}) {
       for (const auto& c : *list) {
-        if (c.wqe.op == kRead && c.ordinal == r.ordinal && c.first_psn == r.first_psn) p = &c;
+        if (c.wqe.is_fetch() && c.ordinal == r.ordinal && c.first_psn == r.first_psn) p = &c;
       }
     }
     REQUIRE(p != nullptr);
     REQUIRE(r.last_psn == ((p->end() - 1) & kPsnMask));
     REQUIRE(r.length == p->wqe.length);
+    REQUIRE(r.atomic == p->wqe.is_atomic());
     const unsigned mask = (1u << (ROCI_CONFIG_WIDE ? 12 : 8)) - 1;
     REQUIRE(r.slot == ((q.ctx.read_base + (r.ordinal & ((1u << q.ctx.read_log2) - 1))) & mask));
     unsigned n = 0;
@@ -709,7 +711,7 @@ class SendPath : public Agent {
     REQUIRE(p->bad);
     REQUIRE(e.psn == p->first_psn);
     REQUIRE(e.vendor_status == p->wqe.verdict(p->index));
-    REQUIRE(e.status == (e.vendor_status == kBadLength ? 1 : 2));
+    REQUIRE(e.status == (e.vendor_status == kBadLength || e.vendor_status == kBadAtomic ? 1 : 2));
     p->reported = true;
     ++local_errors;
     q.stop_valid = true;
@@ -759,7 +761,7 @@ class SendPath : public Agent {
     // READ responses acknowledge only what is complete before them
     std::uint32_t to = e.psn;
     for (const auto& p : q.work) {
-      if (p.wqe.op != kRead || !psn_before(p.first_psn, to) || !psn_before(q.acked, p.end())) {
+      if (!p.wqe.is_fetch() || !psn_before(p.first_psn, to) || !psn_before(q.acked, p.end())) {
         continue;
       }
       // the present READ advances by its own answers alone; skipped ones are an implied NAK
@@ -806,7 +808,7 @@ class SendPath : public Agent {
       }
       r.point.wqe_index = static_cast<std::uint16_t>(p.index + p.wqe.blocks);
       r.point.first_psn = p.end();
-      r.point.read_ordinal = static_cast<std::uint8_t>(p.ordinal + (p.wqe.op == kRead));
+      r.point.read_ordinal = static_cast<std::uint8_t>(p.ordinal + p.wqe.is_fetch());
     }
     r.point.resume_psn = psn_before(r.point.first_psn, q.acked) ? q.acked : r.point.first_psn;
     q.rewinding = true;
@@ -853,7 +855,7 @@ class SendPath : public Agent {
         }
         ++q.completed;
       }
-      if (p.wqe.op == kRead) q.reads_done = static_cast<std::uint8_t>(p.ordinal + 1);
+      if (p.wqe.is_fetch()) q.reads_done = static_cast<std::uint8_t>(p.ordinal + 1);
       // the program reuses the place at once
       for (unsigned n = 0; n < p.wqe.blocks; ++n) spoil(q.ring[(p.index + n) % q.ring.size()]);
       q.done.push_back(p);
