@@ -25,6 +25,7 @@ module context_port (
   logic is_gid, is_port, is_pkey, selected;
   roci_pkg::gid_index_t index;
   logic [PKEY_BITS-1:0] pkey_index;
+  logic [127:0] gid;                     // of `index`, to be read back
 
   assign is_gid = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_GID;
   assign is_port = ctx_i.column == roci_hwif_pkg::CTX_COLUMN_PORT;
@@ -32,6 +33,8 @@ module context_port (
   assign selected = ctx_i.valid && !ctx_o.done && (is_gid || is_port || is_pkey);
   assign index = roci_pkg::gid_index_t'(ctx_i.index);
   assign pkey_index = PKEY_BITS'(ctx_i.index);
+
+  context_gid_copy u_gids (.clk_i, .ctx_i, .index_i(index), .gid_o(gid));
 
   always_ff @(posedge clk_i) begin
     if (selected && ctx_i.write && is_gid && ctx_i.word == 4'd0) begin
@@ -66,8 +69,8 @@ module context_port (
         ctx_o.rdata <= 64'(port_o.pkey[pkey_index]);
       end else if (selected) begin
         unique case (ctx_i.word)
-          4'd0: ctx_o.rdata <= port_o.gid[index][63:0];
-          4'd1: ctx_o.rdata <= port_o.gid[index][127:64];
+          4'd0: ctx_o.rdata <= gid[63:0];
+          4'd1: ctx_o.rdata <= gid[127:64];
           default: ctx_o.rdata <= 64'(port_o.gid_valid[index]);
         endcase
       end

@@ -19,7 +19,7 @@
 module packet_header_build (
   input  wire                      clk_i,
   input  wire                      rst_i,
-  input  roci_pkg::ctx_req_t       ctx_i,          // column QP_PATH
+  input  roci_pkg::ctx_req_t       ctx_i,          // columns QP_PATH and GID
   output roci_pkg::ctx_rsp_t       ctx_o,
   input  roci_pkg::port_t          port_i,
 
@@ -75,6 +75,11 @@ module packet_header_build (
     .row_valid_o(row_valid), .row_o(row)
   );
   assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
+
+  logic [127:0] sgid;
+  context_gid_copy u_gids (
+    .clk_i, .ctx_i, .index_i(roci_pkg::gid_index_t'(path.sgid_index)), .gid_o(sgid)
+  );
 
   // ------------------------------------------------------------ stage 1: row is being read for desc1
   // Stage 2 holds the finished header. A read of the context bus does not wait for the link: it takes
@@ -164,7 +169,7 @@ module packet_header_build (
     grh.payload_length = 16'(header_len) - 16'd40 + 16'(desc1_q.payload_length) + 16'(pad) + 16'd4;
     grh.next_header = 8'h1b;
     grh.hop_limit = path.hop_limit;
-    grh.sgid = port_i.gid[roci_pkg::gid_index_t'(path.sgid_index)];
+    grh.sgid = sgid;
     grh.dgid = {path.dgid_high, path.dgid_low};
 
     bth = '0;

@@ -23,7 +23,7 @@ module packet_rx_dispatch #(
 ) (
   input  wire                           clk_i,
   input  wire                           rst_i,
-  input  roci_pkg::ctx_req_t            ctx_i,         // column QP_RX
+  input  roci_pkg::ctx_req_t            ctx_i,         // columns QP_RX and GID
   output roci_pkg::ctx_rsp_t            ctx_o,
   input  roci_pkg::port_t               port_i,
   input  roci_pkg::state_bcast_t        state_i,
@@ -100,6 +100,12 @@ module packet_rx_dispatch #(
   );
   assign row = roci_hwif_pkg::ctx_qp_rx_t'(row_bits);
 
+  logic [127:0] own_gid;               // that the QP's path names
+  context_gid_copy u_gids (
+    .clk_i, .ctx_i, .index_i(roci_pkg::gid_index_t'(row.sgid_index)), .gid_o(own_gid)
+  );
+  wire unused_port = &{1'b0, port_i};
+
   // -------------------------------------------------------------------------- stage 1: the verdict
   roci_pkg::colour_t colour_q;
 
@@ -132,7 +138,7 @@ module packet_rx_dispatch #(
       default: state_matches = 1'b0;
     endcase
 
-    gid_matches = headers_q.dgid == port_i.gid[roci_pkg::gid_index_t'(row.sgid_index)]
+    gid_matches = headers_q.dgid == own_gid
                   && headers_q.sgid == {row.peer_gid_high, row.peer_gid_low};
     // a priority tag (VLAN 0) counts as untagged, wire.md 1.8
     vlan_id = headers_q.vlan_valid ? headers_q.tci[11:0] : 12'd0;

@@ -46,4 +46,31 @@ std::uint64_t context_access(Model& dut, const std::function<void()>& tick, unsi
   throw Failure("no answer on the context bus, column " + std::to_string(column));
 }
 
+/// A write on the context bus that nobody answers here: for modules that only watch a column.
+template <class Request, class Model>
+void context_broadcast(Model& dut, const std::function<void()>& tick, unsigned column,
+                       unsigned index, unsigned word, std::uint64_t data) {
+  Request request{};
+  request.valid = true;
+  request.write = true;
+  request.column = static_cast<std::uint8_t>(column);
+  request.index = static_cast<std::uint16_t>(index);
+  request.word = static_cast<std::uint8_t>(word);
+  request.wdata = data;
+  request.pack(dut->ctx_i);
+  tick();
+  Request{}.pack(dut->ctx_i);
+  dut.eval();
+}
+
+/// Both words of a GID of the port (32-bit words, lowest first), for modules with context_gid_copy.
+template <class Request, class Model, class Words>
+void write_gid(Model& dut, const std::function<void()>& tick, unsigned column, unsigned index,
+               const Words& gid) {
+  for (unsigned word = 0; word < 2; ++word) {
+    context_broadcast<Request>(dut, tick, column, index, word,
+                               std::uint64_t{gid[2 * word + 1]} << 32 | gid[2 * word]);
+  }
+}
+
 }  // namespace roci::test

@@ -68,7 +68,14 @@ struct Bench {
     dut.attach(payload);
     dut.attach(beat);
     beat.collect();
+    for (unsigned g = 0; g < port.gid.size(); ++g) write_gid(g);
     for (unsigned qp = 0; qp < 8; ++qp) set_path(qp);
+  }
+
+  void write_gid(unsigned index) {
+    roci::test::write_gid<pkg::ctx_req_t>(
+        dut, [this] { dut.tick(); }, static_cast<unsigned>(roci::hwif::CtxColumn::GID), index,
+        port.gid[index]);
   }
 
   void write(unsigned qp, unsigned word, std::uint64_t data) {
@@ -137,6 +144,7 @@ struct Bench {
       word = (word & ~(0xffu << (bit % 32))) | static_cast<std::uint32_t>(f.grh.sgid[b]) << (bit % 32);
     }
     port.pack(dut->port_i);
+    write_gid(0);
     row.set<Row::dmac>(dmac);
     if (f.eth.vlan) {
       row.set<Row::vlan_valid>(true);

@@ -70,6 +70,11 @@ struct Bench {
     dut.attach(request);
     dut.attach(response);
     dut.attach(order);
+    for (unsigned g = 0; g < kGids; ++g) {
+      write_gid<pkg::ctx_req_t>(
+          dut, [this] { dut.tick(); }, static_cast<unsigned>(roci::hwif::CtxColumn::GID), g,
+          port.gid[g]);
+    }
     for (unsigned n = 0; n < 8; ++n) add_qp();
   }
 

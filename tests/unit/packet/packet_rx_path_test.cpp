@@ -111,6 +111,9 @@ struct Bench {
     port.gid_valid = 1u << kGidIndex;
     port.gid[kGidIndex] = gid_words(f.grh.dgid);
     port.pack(dut->port_i);
+    write_gid<pkg::ctx_req_t>(
+        dut, [this] { dut.tick(); }, static_cast<unsigned>(hwif::CtxColumn::GID), kGidIndex,
+        port.gid[kGidIndex]);
     Row row;
     row.set<Row::qpn>(f.bth.dest_qp);
     row.set<Row::qp_type>(hwif::QpType::RC);
