@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause-Patent
 #
 # The verbs of the project. Each one calls cmake, ctest or a tool; nothing is built here.
-# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow (soak, synth).
+# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow (soak, synth, fit).
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -14,7 +14,7 @@ MAKEFLAGS += --no-print-directory
 
 cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
-.PHONY: help setup configure build demo test lint docs-check soak synth bench formal firmware docs clean
+.PHONY: help setup configure build demo test lint docs-check soak synth fit bench formal firmware docs clean
 
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
@@ -65,6 +65,11 @@ soak: configure
 synth: configure
 	@$(cmake_build) --target roci_generate firmware
 	@$(PYTHON) tools/synth.py --build $(BUILD) --jobs $(JOBS) $(addprefix --config ,$(CONFIG))
+
+## fit         place and route of narrow on an ECP5-85F: clock rate and what limits it (an hour or more)
+fit: configure
+	@$(cmake_build) --target roci_generate firmware
+	@$(PYTHON) tools/fit.py --build $(BUILD) --jobs $(JOBS) --config $(or $(CONFIG),narrow) $(ARGS)
 
 ## bench       figures of merit in simulated cycles, against their limits
 bench: build

@@ -15,6 +15,7 @@ import unittest
 TOOLS = pathlib.Path(__file__).resolve().parent.parent
 ROOT = TOOLS.parent
 sys.path.insert(0, str(TOOLS))
+import fit  # noqa: E402
 import lutdepth  # noqa: E402
 import synth  # noqa: E402
 
@@ -220,6 +221,45 @@ class Synthesis(Tree):
                          {"lut": 6, "ff": 3, "bram36": 0.5, "uram": 0, "dsp": 0, "carry": 0})
         self.assertEqual(synth.count({"LUT4": 2, "CCU2C": 3, "TRELLIS_DPR16X4": 1}, "narrow"),
                          {"lut4": 14, "ff": 0, "ebr": 0, "dsp": 0})
+
+
+class Fit(Tree):
+    def test_a_module_is_placed_and_a_missed_limit_fails(self):
+        arguments = ["fit.py", "--module", "common_reg", "--device", "LFE5U-45F-8"]
+        status, output = self.run_tool(*arguments)
+        result = json.loads((self.root / "build/fit/common_reg_narrow.json").read_text())
+        self.assertEqual((status, result["placed"]), (0, True), output)
+        self.assertGreater(result["mhz"], 100)
+        # 8 of the module, one for each of 16 + 8 port bits; an XOR for each bit and each output
+        self.assertEqual(result["used"]["TRELLIS_FF"]["used"], 8 + 24)
+        self.assertGreaterEqual(result["used"]["TRELLIS_COMB"]["used"], 8 + 8)
+        self.assertTrue(result["critical_path"]["modules"] and result["worst"])
+        self.assert_finds("limit 5000", *arguments, "--limit", "5000")
+
+    def test_what_does_not_place_fails_with_its_reason(self):
+        # one register more than nextpnr has sites for would take long: an unknown cell fails at once
+        self.assert_clean("synth.py", "--module", "common_reg", "--config", "narrow")
+        netlist = self.root / "build/synth/common_reg_narrow.netlist.json"
+        netlist.write_text(netlist.read_text().replace('"LUT4"', '"LUT9"'))
+        self.assert_finds("LUT9", "fit.py", "--module", "common_reg", "--no-synth", "--device",
+                          "LFE5U-45F-8")
+
+    def test_both_clocks_and_the_paths_between_them_count(self):
+        def path(start, end, delay):
+            here = {"cell": "u_a.x", "loc": [0, 0], "port": "Q"}
+            return {"from": f"posedge {start}", "to": f"posedge {end}", "path": [
+                {"delay": delay, "from": here, "to": here, "type": "logic"}]}
+
+        core, cpu = "$glbnet$clk_i$TRELLIS_IO_IN", "$glbnet$cpu_clk_i$TRELLIS_IO_IN"
+        report = {"fmax": {core: {"achieved": 120.0}, cpu: {"achieved": 70.0}}, "critical_paths": [
+            path(core, core, 8.3), path(cpu, cpu, 14.2), path(core, cpu, 5.0)]}
+        self.assertEqual(fit.figures(report)[0], 120.0)
+        report["fmax"][cpu]["achieved"] = 55.0               # half of the core clock
+        self.assertEqual(fit.figures(report)[0], 110.0)
+        report["critical_paths"].append(path(cpu, core, 12.5))
+        mhz, _, crossings, critical = fit.figures(report)
+        self.assertEqual((mhz, crossings["cpu_clk_i -> clk_i"]), (80.0, 12.5))
+        self.assertEqual(fit.path_summary(critical)["modules"], {"u_a": 12.5})
 
 
 def cell(kind, **ports):
