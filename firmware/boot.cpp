@@ -41,7 +41,7 @@ bool config_fits() {
 }
 
 void init_tables() {
-  state.free_qps.init();
+  state.free_qps.init(RESERVED_QPS);
   state.free_cqs.init();
   state.free_eqs.init();
   state.free_srqs.init();
@@ -52,7 +52,7 @@ void init_tables() {
   state.replays.init();
   state.slots.init();
   state.fns[0].privileged = true;
-  // Numbers of queue pairs begin at incarnation 1 (commands/qp_create.cpp).
+  // Numbers of queue pairs begin at incarnation 1, but for QP1 (commands/qp_create.cpp).
 }
 
 // Takes everything away that an image before this one has made.
@@ -94,6 +94,8 @@ void revoke_all() {
     entry.set<M::state>(hwif::MrState::INVALID);
     ctx_write(CtxColumn::MPT, n, 3, row_word(entry, 3));
   }
+  for (unsigned n = 0; n < GIDS; ++n) ctx_write(CtxColumn::GID, n, 2, 0);
+  for (unsigned n = 0; n < PKEYS; ++n) ctx_write(CtxColumn::PKEY, n, 0, 0);
   const uint32_t fence = request_fence();
   while (!fence_passed(fence)) {               // nobody is served yet
   }

@@ -20,7 +20,7 @@ using hwif::CtxColumn;
 /// What a handler did.
 enum class Outcome : uint8_t {
   DONE,                            // the reply is made
-  WAITS,                           // a Waiter will answer
+  WAITS,                           // a Waiter will answer, or it is answered already
   LATER,                           // no room just now: run it again
   OUTPUT,                          // the output buffer is being written, then it is answered
 };

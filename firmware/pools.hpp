@@ -29,11 +29,11 @@ class IndexPool {
   }
 
  public:
-  /// For a pool that is all zero: all numbers from `first` (0 or 1) on are free.
+  /// For a pool that is all zero: all numbers from `first` (< 32) on are free.
   void init(unsigned first = 0) {
     taken_[WORDS - 1] = tail(N);
     full_[SUMMARY - 1] = tail(WORDS);
-    if (first != 0) taken_[0] |= 1;
+    taken_[0] |= (uint32_t{1} << first) - 1;
   }
 
   /// Takes a free number, or returns N if there is none.
@@ -132,19 +132,18 @@ class RegionPool {
     unsigned log2 = want_log2 < MAX_LOG2 ? want_log2 : MAX_LOG2;
     if (GRANTED != 0 && need_log2 <= MAX_LOG2) {
       const unsigned least = need_log2 < MIN_LOG2 ? MIN_LOG2 : need_log2;
-      const uint32_t eighth = units_free_ >> 3;
-      const uint32_t share = 24 + 5 * grants_;
-      const auto too_much = [&](unsigned size_log2) {
-        return eighth >> size_log2 == 0 ||
-               (KEEPS != 0 && KEEPS + (1u << size_log2) > units_free_) ||
-               share << size_log2 > 2 * GRANTED;
-      };
-      while (log2 > least && too_much(log2)) --log2;
+      uint32_t most = units_free_ >> 3;
+      if (KEEPS != 0 && units_free_ < most + KEEPS) most = units_free_ < KEEPS ? 0 : units_free_ - KEEPS;
+      uint32_t size = uint32_t{1} << log2;
+      uint32_t shares = (24 + 5 * grants_) << log2;
+      const auto too_much = [&] { return size > most || shares > 2 * GRANTED; };
+      for (; log2 > least && too_much(); --log2) {
+        size >>= 1;
+        shares >>= 1;
+      }
       if (log2 < need_log2) log2 = need_log2;
       // One that is wanted, not needed, has to be within these bounds, too.
-      if (log2 == least && log2 > need_log2 && too_much(log2)) {
-        return owned(owner);
-      }
+      if (log2 == least && log2 > need_log2 && too_much()) return owned(owner);
       for (; log2 >= least; --log2) {
         const Region region = cut(log2);
         if (region.log2 != 0) return region;

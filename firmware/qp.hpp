@@ -7,6 +7,9 @@
 //   → INIT  all dynamic state afresh, receive queue, doorbells, P_Key and rights
 //   → RTR   the peer: path, expected PSN, replay region
 //   → RTS   the sending side: PSN, limits, in-flight and READ regions
+// UC has neither replay entries nor READ records, timer or retries: what these columns hold of it is that
+// of RC with nothing to do. UD and GSI have no peer either. What hardware needs of them in its place,
+// their Q_Key and their number, lies where the GID of the peer is (ctx_qp_path, ctx_qp_rx).
 // Writing the sending side at RTR → RTS is safe: nothing is sent before, and the rows that start the
 // send queue afresh (QP_SQ, QP_TX_DYN, QP_ACK) make void what a too early doorbell may have begun.
 #pragma once
@@ -15,6 +18,9 @@
 #include "context.hpp"
 
 namespace roci::fw {
+
+/// Whether queue pairs of this type are connected; the others, UD and GSI, have no peer.
+inline bool is_connected(hwif::QpType type) { return type <= hwif::QpType::UC; }
 
 /// Present state of the queue pair, from hardware.
 hwif::QpState qp_state(unsigned index);

@@ -42,6 +42,10 @@ struct Object {
   uint16_t refs;                   // objects that use it
 };
 
+/// Indices that CREATE_QP gives to nobody: those of QP0, which RoCE does not have, and QP1. Index 1 is
+/// that of the GSI queue pair, whose number is 1 in every life.
+inline constexpr unsigned RESERVED_QPS = 2;
+
 /// A queue pair. State, rings, queues, attributes and regions are in its columns.
 struct Qp {
   uint32_t number;                 // full number; survives the object
@@ -51,6 +55,7 @@ struct Qp {
   uint8_t page_pkey;               // doorbell page in 3:0; 7:4: 0 no P_Key, else its index + 1
   uint8_t responder_depth;         // as given; hardware has it rounded up
   uint8_t notify_drained;          // SQD: the event was asked for
+  hwif::QpType type;
 };
 static_assert(sizeof(Qp) == 12);
 

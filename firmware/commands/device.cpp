@@ -34,13 +34,15 @@ Outcome query_device(Call& call) {
   q.set<Q::firmware_minor>(VERSION_MINOR);
   q.set<Q::firmware_patch>(VERSION_PATCH);
   q.set<Q::privileged>(f.privileged);
-  q.set<Q::max_qps>(limit(f, KIND_QP, QPS));
+  q.set<Q::max_qps>(limit(f, KIND_QP, QPS - RESERVED_QPS));
   q.set<Q::max_cqs>(limit(f, KIND_CQ, CQS));
   q.set<Q::max_eqs>(EQS - (FNS - 1));              // one stays for each of the others
   q.set<Q::max_srqs>(limit(f, KIND_SRQ, SRQS));
   q.set<Q::max_mrs>(limit(f, KIND_MR, MRS - 1));     // entry 0 stays unused: key 0 is no key
   q.set<Q::max_pds>(limit(f, KIND_PD, PDS));
-  q.set<Q::max_total_responder_depth>(ReplayPool::MOST_TOGETHER);
+  // nobody can use the entries of the reserved ones
+  q.set<Q::max_total_responder_depth>(ReplayPool::MOST_TOGETHER -
+                                      (RESERVED_QPS << ReplayPool::owned(0).log2));
   q.set<Q::max_in_flight>(1u << InflightPool::LARGEST_LOG2);
   return write_output(call, out, Q::BYTES);
 }

@@ -27,6 +27,12 @@ void set_entry(unsigned index, const G& gid) {
   ctx_write(CtxColumn::GID, index, 2, 1);
 }
 
+// Sets an entry of the P_Key table; 0: none.
+void set_entry(unsigned index, uint16_t pkey) {
+  state.pkeys[index] = pkey;
+  ctx_write(CtxColumn::PKEY, index, 0, pkey);
+}
+
 // The MAC address takes effect: port, and GID 0 made of it.
 void set_mac(uint64_t mac) {
   state.mac = mac;
@@ -63,10 +69,9 @@ uint16_t saturated(hwif::Counter counter) {
 
 void boot_port() {
   const C& csr = read_csr();
-  for (unsigned n = 0; n < GIDS; ++n) ctx_write(CtxColumn::GID, n, 2, 0);
   set_mac(row_word(csr, 0));
   set_window(csr.get<C::byte_cap>());
-  state.pkeys[0] = hwif::PKEY_DEFAULT;
+  set_entry(0, hwif::PKEY_DEFAULT);
   state.link_up = csr.get<C::link_up>();
 }
 
@@ -148,7 +153,7 @@ Outcome set_pkey(Call& call) {
       call.params<hwif::admin::SetPkey>().get<hwif::SetPkeyParams::pkey>();
   // Without the membership bit nothing is left: no partition (IBTA 10.9.3).
   if (pkey != 0 && (pkey & 0x7fff) == 0) return call.invalid(AdminField::PKEY);
-  state.pkeys[index] = pkey;
+  set_entry(index, pkey);
   tell_all(PENDING_PKEY << index);
   return call.done();
 }

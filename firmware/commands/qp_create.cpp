@@ -11,13 +11,18 @@ namespace {
 
 using P = hwif::CreateQpParams;
 
-// Numbers: index in the low bits, incarnation above. Incarnation 0 would give the numbers 0 and 1,
-// which belong to QP0 and QP1; all ones would give the number of multicast.
+// Numbers: index in the low bits, incarnation above. Incarnation 0 is for QP1 alone; all ones would give
+// the number of multicast.
 constexpr uint32_t INCARNATIONS = 1u << (24 - QP_BITS);
+static_assert(hwif::QPN_GSI < RESERVED_QPS);
 uint32_t next_number(uint32_t number, unsigned index) {
   uint32_t incarnation = (number >> QP_BITS) + 1;
   if (incarnation >= INCARNATIONS - 1) incarnation = 1;
   return incarnation << QP_BITS | index;
+}
+
+void give_index(unsigned index) {
+  if (index >= RESERVED_QPS) state.free_qps.give(index);
 }
 
 }  // namespace
@@ -86,8 +91,14 @@ Outcome create_qp(Call& call) {
   Object* pd = find(state.pds, pdn, call.fn);
   if (pd == nullptr) return call.fail(AdminStatus::NOT_FOUND, AdminField::OBJECT);
   const P& p = call.params<hwif::admin::CreateQp>();
-  if (p.get<P::qp_type>() != hwif::QpType::RC) {
-    return call.fail(AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
+  const hwif::QpType type = p.get<P::qp_type>();
+  const bool is_gsi = type == hwif::QpType::GSI;
+  if (type >= hwif::QpType::GSI) {
+    if (!is_gsi) return call.fail(AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
+    if (call.fn != 0) return call.fail(AdminStatus::NOT_PERMITTED, AdminField::QP_TYPE);
+    if (state.qps[hwif::QPN_GSI].life != Life::FREE) {
+      return call.fail(AdminStatus::EXISTS, AdminField::QP_TYPE);
+    }
   }
   const uint64_t sq_ring = p.get<P::sq_ring_address>();
   const uint64_t rq_ring = p.get<P::rq_ring_address>();
@@ -118,30 +129,32 @@ Outcome create_qp(Call& call) {
   }
   Function& function = call.function();
   if (!quota_left(function, KIND_QP)) return call.fail(AdminStatus::NO_RESOURCES);
-  const unsigned index = state.free_qps.take();
+  const unsigned index = is_gsi ? hwif::QPN_GSI : state.free_qps.take();
   if (index == QPS) return call.fail(AdminStatus::NO_RESOURCES);
   Region slots{};
   if (!has_srq) {
     slots = grant_slots(index, rq_log2, p.get<P::rq_stride_code>());
     if (slots.log2 == 0) {
-      state.free_qps.give(index);
+      give_index(index);
       return call.fail(AdminStatus::NO_RESOURCES, AdminField::RQ_STRIDE_CODE);
     }
   }
 
   Qp& qp = state.qps[index];
-  const uint32_t number = next_number(qp.number, index);
+  const uint32_t number = is_gsi ? hwif::QPN_GSI : next_number(qp.number, index);
   const auto fn = static_cast<uint8_t>(call.fn);
   const auto pd16 = static_cast<uint16_t>(pdn);
 
   Rows rows{};
   using T = hwif::CtxQpTx;
+  rows.tx.set<T::qp_type>(type);
   rows.tx.set<T::fn>(fn);
   rows.tx.set<T::pd>(pd16);
   rows.tx.set<T::mtu>(hwif::Mtu::MTU_256);
   using A = hwif::CtxQpAck;
   rows.ack.set<A::cq>(static_cast<uint16_t>(send_cqn));
   rows.ack.set<A::fn>(fn);
+  rows.ack.set<A::qp_type>(type);
   using D = hwif::CtxQpRead;
   rows.read.set<D::pd>(pd16);
   rows.read.set<D::path_mtu>(hwif::Mtu::MTU_256);
@@ -149,7 +162,9 @@ Outcome create_qp(Call& call) {
   rows.rq.set<R::cq>(static_cast<uint16_t>(recv_cqn));
   rows.rq.set<R::pd>(pd16);
   rows.rq.set<R::qpn>(number);
-  rows.rq.set<R::mtu>(hwif::Mtu::MTU_256);
+  rows.rq.set<R::qp_type>(type);
+  // A datagram is as long as its sender's port allows.
+  rows.rq.set<R::mtu>(is_connected(type) ? hwif::Mtu::MTU_256 : hwif::Mtu::MTU_4096);
   rows.rq.set<R::srqn>(srqn);
   rows.rq.set<R::has_srq>(has_srq);
   using S = hwif::CtxQpResp;
@@ -170,9 +185,11 @@ Outcome create_qp(Call& call) {
   using X = hwif::CtxQpRx;
   X rx{};
   rx.set<X::qpn>(number);
+  rx.set<X::qp_type>(type);
   rx.set<X::fn>(fn);
   rx.set<X::valid>(true);
-  const auto bell = doorbell_row(number, p.get<P::doorbell_page>(), fn, false, false);
+  const uint8_t page = p.get<P::doorbell_page>();
+  const auto bell = doorbell_row(number, page, fn, false, false);
 
   // In three lists, so that the engine works while the next one is made. It is done with those of the
   // last one: its answer waited for them.
@@ -193,20 +210,23 @@ Outcome create_qp(Call& call) {
   lists.resp.put(rows.resp);
   bus::ctx_list(&lists.read, index);
 
-  // What nobody waits for, while the engine works.
+  call.created(number);
+  answer(call.fn, call.reply, true);
+  // What nobody waits for. The slot may hold the next command: nothing of this one is read any more.
   qp.number = number;
   qp.fn = fn;
   qp.life = Life::LIVE;
   qp.rights = 0;
-  qp.page_pkey = p.get<P::doorbell_page>();
+  qp.page_pkey = page;
   qp.responder_depth = 0;
   qp.notify_drained = 0;
+  qp.type = type;
   ++pd->refs;
   ++send_cq->refs;
   ++recv_cq->refs;
   if (srq != nullptr) ++srq->refs;
   ++function.counts[KIND_QP];
-  return call.created(number);
+  return Outcome::WAITS;
 }
 
 void revoke_qp(unsigned index) {
@@ -236,7 +256,7 @@ QpRegions free_qp(unsigned index) {
   release_pkey(qp);
   --state.fns[qp.fn].counts[KIND_QP];
   qp.life = Life::FREE;
-  state.free_qps.give(index);
+  give_index(index);
   reads.wait();
   ctx_write(CtxColumn::QP_RX, index, 0, 0);          // frames for it meet nobody
   --state.pds[tx.get<T::pd>()].refs;

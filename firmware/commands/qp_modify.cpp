@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// MODIFY_QP: transitions of wire.md 2.15 for RC and the attributes that each demands and allows.
+// MODIFY_QP: transitions of wire.md 2.15 and the attributes that each demands and allows.
 //
 // All checks come first. Then the rows are written (qp.hpp says which in which transition), and last the
 // state is changed by compare and set: if the hardware has put the queue pair into ERR meanwhile, it
@@ -8,60 +8,18 @@
 #include "guid.hpp"
 #include "qp.hpp"
 #include "rings.hpp"
+#include "transitions.hpp"
 
 namespace roci::fw {
 
 namespace {
 
 using hwif::QpState;
+using hwif::QpType;
 using A = hwif::QpAttributes;
 using V = hwif::AddressVector;
 
-// Bits of qp_attribute_mask.
-template <class Field>
-constexpr uint32_t bit = uint32_t{1} << Field::AT;
-using M = hwif::QpAttributeMask;
-constexpr uint32_t STATE = bit<M::state>, CUR = bit<M::cur_state>,
-                   NOTIFY = bit<M::sqd_async_notify>, RIGHTS = bit<M::rights>,
-                   PKEY = bit<M::pkey_index>, PORT = bit<M::port>, PATH = bit<M::path>,
-                   MTU = bit<M::path_mtu>, TIMEOUT = bit<M::timeout>, RETRY = bit<M::retry_count>,
-                   RNR = bit<M::rnr_retry>, RQ_PSN = bit<M::rq_psn>,
-                   INITIATOR = bit<M::initiator_depth>, MIN_RNR = bit<M::min_rnr_timer>,
-                   SQ_PSN = bit<M::sq_psn>, RESPONDER = bit<M::responder_depth>,
-                   DEST = bit<M::dest_qpn>;
-
-struct Transition {
-  QpState from, to;
-  uint32_t required, optional;
-};
-
-// IBTA table 91 (11.2.5.2) for RC, as Linux has it; transitions to RESET and ERR are in code.
-constexpr Transition transitions[] = {
-    {QpState::RESET, QpState::INIT, PKEY | PORT | RIGHTS, 0},
-    {QpState::INIT, QpState::INIT, 0, PKEY | PORT | RIGHTS},
-    {QpState::INIT, QpState::RTR, PATH | MTU | DEST | RQ_PSN | RESPONDER | MIN_RNR, RIGHTS | PKEY},
-    {QpState::RTR, QpState::RTS, TIMEOUT | RETRY | RNR | SQ_PSN | INITIATOR,
-     CUR | RIGHTS | MIN_RNR},
-    {QpState::RTS, QpState::RTS, 0, CUR | RIGHTS | MIN_RNR},
-    {QpState::RTS, QpState::SQD, 0, NOTIFY},
-    {QpState::SQD, QpState::RTS, 0, CUR | RIGHTS | MIN_RNR},
-    {QpState::SQD, QpState::SQD, 0,
-     PORT | PATH | TIMEOUT | RETRY | RNR | INITIATOR | RESPONDER | RIGHTS | PKEY | MIN_RNR},
-};
-
-// Field that is to blame for a bit of the mask.
-constexpr AdminField fields[] = {
-    AdminField::STATE, AdminField::CUR_STATE, AdminField::SQD_ASYNC_NOTIFY, AdminField::RIGHTS,
-    AdminField::PKEY_INDEX, AdminField::PORT, AdminField::QKEY, AdminField::PATH,
-    AdminField::PATH_MTU, AdminField::TIMEOUT, AdminField::RETRY_COUNT, AdminField::RNR_RETRY,
-    AdminField::RQ_PSN, AdminField::INITIATOR_DEPTH, AdminField::MASK, AdminField::MIN_RNR_TIMER,
-    AdminField::SQ_PSN, AdminField::RESPONDER_DEPTH, AdminField::MASK, AdminField::MASK,
-    AdminField::DEST_QPN};
-
-AdminField field_of(uint32_t bits) {
-  const auto n = lowest(bits);
-  return n < sizeof(fields) / sizeof(fields[0]) ? fields[n] : AdminField::MASK;
-}
+using namespace transition;
 
 // log2 of the region that holds `depth` READs and atomics.
 unsigned depth_log2(unsigned depth) {
@@ -76,12 +34,21 @@ bool refuse(Call& call, AdminField field, uint32_t largest = 0) {
 }
 
 // Checks the values of the attributes that are meant.
-bool check_values(Call& call, uint32_t mask, const A& a) {
+bool check_values(Call& call, QpType type, uint32_t mask, const A& a) {
   if ((mask & PORT) != 0 && a.get<A::port>() != 1) return refuse(call, AdminField::PORT, 1);
   if ((mask & PKEY) != 0) {
     const uint32_t index = a.get<A::pkey_index>();
     if (index >= PKEYS || state.pkeys[index] == 0) {
       return refuse(call, AdminField::PKEY_INDEX, PKEYS - 1);
+    }
+  }
+  if ((mask & QKEY) != 0) {
+    const uint32_t qkey = a.get<A::qkey>();
+    if (type == QpType::GSI) {     // everybody knows its Q_Key
+      if (qkey != hwif::QKEY_GSI) return refuse(call, AdminField::QKEY, hwif::QKEY_GSI);
+    } else if (qkey >> 31 != 0 && !call.function().privileged) {
+      call.fail(AdminStatus::NOT_PERMITTED, AdminField::QKEY, 0x7fffffff);   // IBTA 10.2.5
+      return false;
     }
   }
   if ((mask & MTU) != 0) {
@@ -105,7 +72,7 @@ bool check_values(Call& call, uint32_t mask, const A& a) {
       return refuse(call, AdminField::SGID_INDEX, GIDS - 1);
     }
     const uint64_t dmac = row_word(path, V::dmac::AT / 64) & 0xffffffffffff;
-    if (dmac == 0 || (dmac & 1) != 0) return refuse(call, AdminField::DMAC);   // RC is unicast
+    if (dmac == 0 || (dmac & 1) != 0) return refuse(call, AdminField::DMAC);   // unicast
     if ((row_word(path, V::dgid::AT / 64) & 0xff) == 0xff) return refuse(call, AdminField::DGID);
   }
   return true;
@@ -155,6 +122,12 @@ void set_pkey(hwif::CtxQpPath& path, hwif::CtxQpRx& rx, uint16_t pkey) {
   rx.set<hwif::CtxQpRx::pkey>(pkey);
 }
 
+// Of UD and GSI: the Q_Key, and beside it in QP_PATH the number that packets tell as their source.
+void set_qkey(hwif::CtxQpPath& path, hwif::CtxQpRx& rx, const Qp& qp, uint32_t qkey) {
+  path.set<hwif::CtxQpPath::dgid_low>(uint64_t{qp.number} << 32 | qkey);
+  rx.set<hwif::CtxQpRx::peer_gid_low>(qkey);
+}
+
 struct Change {
   Call& call;
   Qp& qp;
@@ -163,6 +136,18 @@ struct Change {
   const A& a;
   bool rings_receive = false;  // of a queue pair that goes to INIT: it has a receive queue of its own
 };
+
+// Value of an attribute that only some types have; 0 if it is not meant.
+template <class Field>
+[[gnu::always_inline]] inline uint32_t meant(const Change& c, uint32_t bit) {
+  return (c.mask & bit) != 0 ? c.a.get<Field>() : 0;
+}
+
+// The whole row, word 0 last: until then no frame is judged by it (packet_rx_dispatch).
+[[gnu::always_inline]] inline void write_rx(Image& image, unsigned index, const hwif::CtxQpRx& rx) {
+  image.row(CtxColumn::QP_RX, index, rx, 1, 3);
+  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
+}
 
 // RESET → INIT: everything begins.
 void write_init(Change& c) {
@@ -182,12 +167,15 @@ void write_init(Change& c) {
   hwif::CtxQpPath path{};
   X rx{};
   rx.set<X::qpn>(c.qp.number);
+  rx.set<X::qp_type>(c.qp.type);
   rx.set<X::fn>(c.qp.fn);
   rx.set<X::valid>(true);
   set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+  const bool datagrams = (c.mask & QKEY) != 0;
+  if (datagrams) set_qkey(path, rx, c.qp, c.a.get<A::qkey>());
   reads.wait();
   R rq = old_rq;
-  set_rights(rq, rights_of(c.a));
+  set_rights(rq, datagrams ? 0 : rights_of(c.a));
   const bool has_srq = rq.get<R::has_srq>();
 
   Image image;
@@ -201,6 +189,7 @@ void write_init(Change& c) {
   image.row(CtxColumn::QP_RQ_DYN, index, hwif::CtxQpRqDyn{});
   image.row(CtxColumn::QP_RESP, index, hwif::CtxQpResp{}, 1, 1);
   image.row(CtxColumn::QP_PATH, index, path);
+  if (datagrams) image.row(CtxColumn::QP_RX, index, rx, 1, 3);
   image.row(CtxColumn::QP_RX, index, rx, 0, 1);
   if (!has_srq) {
     hwif::CtxRq receive = old_receive;
@@ -211,19 +200,13 @@ void write_init(Change& c) {
   c.rings_receive = !has_srq;
 }
 
-// The whole row, word 0 last: until then no frame is judged by it (packet_rx_dispatch).
-[[gnu::always_inline]] inline void write_rx(Image& image, unsigned index, const hwif::CtxQpRx& rx) {
-  image.row(CtxColumn::QP_RX, index, rx, 1, 3);
-  image.row(CtxColumn::QP_RX, index, rx, 0, 1);
-}
-
-// INIT → INIT.
-void write_pkey_and_rights(Change& c) {
+// P_Key, Q_Key and what is in word 1 of QP_RQ. QP_RX as a whole: frames may come.
+void write_keys_and_rights(Change& c) {
   using R = hwif::CtxQpRq;
   Reads reads;
   const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, c.index);
   const auto& old_path = reads.add<hwif::CtxQpPath>(CtxColumn::QP_PATH, c.index, 4);
-  const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, c.index, 1);
+  const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, c.index, 2);
   reads.start();
   reads.wait();
   R rq = old_rq;
@@ -231,15 +214,29 @@ void write_pkey_and_rights(Change& c) {
   hwif::CtxQpRx rx = old_rx;
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
   if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
-  if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  if ((c.mask & QKEY) != 0) set_qkey(path, rx, c.qp, c.a.get<A::qkey>());
   Image image;
   image.row(CtxColumn::QP_RQ, c.index, rq, 1, 1);
-  image.row(CtxColumn::QP_PATH, c.index, path, 3, 1);
+  image.row(CtxColumn::QP_PATH, c.index, path, 1, 3);
+  image.row(CtxColumn::QP_RX, c.index, rx, 1, 1);
   image.row(CtxColumn::QP_RX, c.index, rx, 0, 1);
   image.send();
 }
 
-// INIT → RTR. False: no replay entries.
+// INIT → RTR of UD and GSI: how much they send at once. What they receive is as in RTS.
+void write_datagram_rtr(Change& c) {
+  using T = hwif::CtxQpTx;
+  using C = hwif::CtxCsr;
+  T tx;
+  ctx_read_row(tx, CtxColumn::QP_TX, c.index, 0, 1);
+  C csr;
+  ctx_read_row(csr, CtxColumn::CSR, 0, 2, 1);
+  tx.set<T::mtu>(csr.get<C::active_mtu>());
+  ctx_write(CtxColumn::QP_TX, c.index, 0, row_word(tx, 0));
+  if ((c.mask & (PKEY | QKEY)) != 0) write_keys_and_rights(c);
+}
+
+// INIT → RTR of RC and UC. False: no replay entries.
 bool write_rtr(Change& c) {
   using T = hwif::CtxQpTx;
   using D = hwif::CtxQpRead;
@@ -256,13 +253,14 @@ bool write_rtr(Change& c) {
   const P& old_path = reads.add<P>(CtxColumn::QP_PATH, index, 4);
   const auto& old_rx = reads.add<hwif::CtxQpRx>(CtxColumn::QP_RX, index, 1);
   reads.start();
-  const unsigned log2 = depth_log2(c.a.get<A::responder_depth>());
+  const uint32_t depth = meant<A::responder_depth>(c, RESPONDER);
+  const unsigned log2 = depth_log2(depth);
   const Region replay = state.replays.grant(index, log2, log2);
   if (replay.log2 < log2) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::RESPONDER_DEPTH);
     return false;
   }
-  c.qp.responder_depth = c.a.get<A::responder_depth>();
+  c.qp.responder_depth = static_cast<uint8_t>(depth);
   const hwif::Mtu mtu = c.a.get<A::path_mtu>();
   const uint32_t psn = c.a.get<A::rq_psn>();
   Y dynamic{};
@@ -280,7 +278,7 @@ bool write_rtr(Change& c) {
   S resp = old_resp;
   set_replay(rq, resp, replay);
   rq.set<R::mtu>(mtu);
-  rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
+  rq.set<R::min_rnr_timer>(static_cast<uint8_t>(meant<A::min_rnr_timer>(c, MIN_RNR)));
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
   image.row(CtxColumn::QP_RQ, index, rq);
   image.row(CtxColumn::QP_RQ_DYN, index, dynamic);
@@ -316,7 +314,8 @@ bool write_rts(Change& c) {
   const L& old_read = reads.add<L>(CtxColumn::QP_READ, index, 1);
   const R& old_rq = reads.add<R>(CtxColumn::QP_RQ, index);
   reads.start();
-  const unsigned log2 = depth_log2(c.a.get<A::initiator_depth>());
+  const uint32_t depth = meant<A::initiator_depth>(c, INITIATOR);
+  const unsigned log2 = depth_log2(depth);
   const Region region = state.reads.grant(index, log2, log2);
   if (region.log2 < log2) {
     c.call.fail(AdminStatus::NO_RESOURCES, AdminField::INITIATOR_DEPTH);
@@ -328,7 +327,7 @@ bool write_rts(Change& c) {
   B sq{};
   sq.set<B::first_psn>(psn);
   I timer{};
-  timer.set<I::timeout>(c.a.get<A::timeout>());
+  timer.set<I::timeout>(static_cast<uint8_t>(meant<A::timeout>(c, TIMEOUT)));
   timer.set<I::psn>(psn);
   reads.wait();
   // As many in-flight records as the ring has blocks, or less: this only costs speed.
@@ -340,7 +339,7 @@ bool write_rts(Change& c) {
   L read = old_read;
   set_read(tx, read, region);
   set_inflight(tx, ack, inflight);
-  tx.set<T::max_rd_atomic>(c.a.get<A::initiator_depth>());
+  tx.set<T::max_rd_atomic>(static_cast<uint8_t>(depth));
   image.row(CtxColumn::QP_TX, index, tx);
   set_row_word(ack, 1, 0);
   ack.set<K::qpn>(c.qp.number);
@@ -348,7 +347,7 @@ bool write_rts(Change& c) {
   image.row(CtxColumn::QP_ACK, index, ack, 0, 2);
   image.row(CtxColumn::QP_READ, index, read, 0, 1);
   image.row(CtxColumn::QP_RETRY, index,
-            retry_row(c.a.get<A::retry_count>(), c.a.get<A::rnr_retry>()));
+            retry_row(meant<A::retry_count>(c, RETRY), meant<A::rnr_retry>(c, RNR)));
   image.row(CtxColumn::QP_TIMER, index, timer);
   R rq = old_rq;
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
@@ -360,8 +359,8 @@ bool write_rts(Change& c) {
   return true;
 }
 
-// To RTS or SQD: what may change while the queue pair works is in one word.
-void write_live(Change& c) {
+// What may change of a connected queue pair while it works is in one word.
+void write_word(Change& c) {
   using R = hwif::CtxQpRq;
   if ((c.mask & (RIGHTS | MIN_RNR)) == 0) return;
   R rq;
@@ -369,6 +368,15 @@ void write_live(Change& c) {
   if ((c.mask & RIGHTS) != 0) set_rights(rq, rights_of(c.a));
   if ((c.mask & MIN_RNR) != 0) rq.set<R::min_rnr_timer>(c.a.get<A::min_rnr_timer>());
   ctx_write(CtxColumn::QP_RQ, c.index, 1, row_word(rq, 1));
+}
+
+// To RTS or SQD from RTS, SQD or SQE.
+void write_live(Change& c) {
+  if ((c.mask & QKEY) != 0) {
+    write_keys_and_rights(c);
+  } else {
+    write_word(c);
+  }
 }
 
 // SQD → SQD, when nothing is outstanding. False: refused.
@@ -400,11 +408,12 @@ bool write_drained(Change& c) {
     return refuse(c.call, AdminField::RESPONDER_DEPTH, 1u << regions.replay.log2);
   }
   Image image;
-  if ((c.mask & (PATH | PKEY)) != 0) {
+  if ((c.mask & (PATH | PKEY | QKEY)) != 0) {
     hwif::CtxQpPath path = old_path;
     hwif::CtxQpRx rx = old_rx;
     if ((c.mask & PATH) != 0) set_path(path, rx, part<A::path>(c.a));
     if ((c.mask & PKEY) != 0) set_pkey(path, rx, state.pkeys[c.a.get<A::pkey_index>()]);
+    if ((c.mask & QKEY) != 0) set_qkey(path, rx, c.qp, c.a.get<A::qkey>());
     image.row(CtxColumn::QP_PATH, c.index, path);
     write_rx(image, c.index, rx);
   }
@@ -426,7 +435,7 @@ bool write_drained(Change& c) {
     image.row(CtxColumn::QP_TX, c.index, tx, 0, 1);
   }
   image.send_if_any();
-  write_live(c);
+  write_word(c);
   if ((c.mask & RESPONDER) != 0) c.qp.responder_depth = c.a.get<A::responder_depth>();
   return true;
 }
@@ -464,14 +473,10 @@ Outcome modify_qp(Call& call) {
   const QpState to = (mask & STATE) != 0 ? a.get<A::state>() : from;
 
   if (to == QpState::RESET || to == QpState::ERR) {
-    if ((mask & ~(STATE | CUR)) != 0) {
-      return call.invalid(field_of(mask & ~(STATE | CUR)));
-    }
+    if (to == QpState::ERR && from == QpState::RESET) return call.invalid(AdminField::STATE);
+    if ((mask & ~STATE) != 0) return call.invalid(field_of(mask & ~STATE));
     if (to == QpState::ERR) {
-      if (from == QpState::RESET || !set_state(index, 0xfe, to)) {
-        return call.invalid(AdminField::STATE);
-      }
-      return call.done();
+      return set_state(index, 0xfe, to) ? call.done() : call.invalid(AdminField::STATE);
     }
     if (from == QpState::RESET) return call.done();
     if (!can_wait(call)) return Outcome::LATER;
@@ -480,27 +485,29 @@ Outcome modify_qp(Call& call) {
     return wait_for_fence(call);
   }
 
-  const Transition* transition = nullptr;
-  for (const Transition& t : transitions) {
-    if (t.from == from && t.to == to) transition = &t;
-  }
-  if (transition == nullptr) return call.invalid(AdminField::STATE);
-  const uint32_t missing = transition->required & ~mask;
+  const Attributes attributes = transition::attributes(from, to, qp->type);
+  if ((attributes.optional & STATE) == 0) return call.invalid(AdminField::STATE);
+  const uint32_t missing = attributes.required & ~mask;
   if (missing != 0) return call.invalid(field_of(missing));
-  const uint32_t extra = mask & ~(transition->required | transition->optional | STATE);
+  const uint32_t extra = mask & ~(attributes.required | attributes.optional);
   if (extra != 0) return call.invalid(field_of(extra));
-  if (!check_values(call, mask, a)) return Outcome::DONE;
+  if (!check_values(call, qp->type, mask, a)) return Outcome::DONE;
 
   Change change{call, *qp, index, mask, a};
   bool written = true;
   if (from == QpState::RESET) {
     write_init(change);
-  } else if (from == QpState::INIT && to == QpState::INIT) {
-    write_pkey_and_rights(change);
+  } else if (to == QpState::INIT) {
+    write_keys_and_rights(change);
   } else if (to == QpState::RTR) {
-    written = write_rtr(change);
+    if (is_connected(qp->type)) {
+      written = write_rtr(change);
+    } else {
+      write_datagram_rtr(change);
+    }
   } else if (from == QpState::RTR) {
     written = write_rts(change);
+    if (written && (mask & QKEY) != 0) write_keys_and_rights(change);
   } else if (from == QpState::SQD && to == QpState::SQD) {
     written = write_drained(change);
   } else {

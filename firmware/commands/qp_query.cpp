@@ -74,7 +74,7 @@ Outcome query_qp(Call& call) {
   a.set<A::pkey_index>(static_cast<uint16_t>(qp->page_pkey >> 4 != 0 ? (qp->page_pkey >> 4) - 1
                                                                      : 0));
   C creation{};
-  creation.set<C::qp_type>(hwif::QpType::RC);
+  creation.set<C::qp_type>(qp->type);
   creation.set<C::doorbell_page>(qp->page_pkey & 15u);
   reads.wait();
 
@@ -88,7 +88,11 @@ Outcome query_qp(Call& call) {
   a.set<A::rnr_retry>(retry.get<hwif::CtxQpRetry::rnr_retry>());
   a.set<A::min_rnr_timer>(rq.get<R::min_rnr_timer>());
   a.set<A::initiator_depth>(tx.get<T::max_rd_atomic>());
-  a.set<A::dest_qpn>(path.get<hwif::CtxQpPath::dest_qpn>());
+  using P = hwif::CtxQpPath;
+  const bool connected = is_connected(qp->type);
+  // UD: the words of the peer's GID hold other things
+  a.set<A::dest_qpn>(connected ? path.get<P::dest_qpn>() : 0);
+  a.set<A::qkey>(connected ? 0 : static_cast<uint32_t>(path.get<P::dgid_low>()));
   a.set<A::sq_psn>(dynamic.get<D::next_psn>());
   a.set<A::rq_psn>(rq_dynamic.get<Y::next_psn>());
   // all but the path: what is before it, and what is reserved behind it
@@ -98,7 +102,7 @@ Outcome query_qp(Call& call) {
   A& attributes = part<Q::attributes>(q);
   copy_words(attributes, a, 0, A::path::AT / WORD_BITS);
   copy_words(attributes, a, PATH_END / WORD_BITS, (8 * A::BYTES - PATH_END) / WORD_BITS);
-  copy_words(part<A::path>(attributes), path_of(path));
+  copy_words(part<A::path>(attributes), connected ? path_of(path) : V{});
 
   creation.set<C::sq_ring_address>(sq.get<B::ring_page>() * RING_ALIGNMENT);
   creation.set<C::sq_ring_log2>(sq.get<B::log2_blocks>());

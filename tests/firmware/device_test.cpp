@@ -182,7 +182,7 @@ TEST_CASE("QUERY_DEVICE tells what the function may use") {
   REQUIRE(q.get<Q::system_image_guid>() == guid);
   REQUIRE(q.get<Q::firmware_hash>() == hwif::HWIF_HASH);
   REQUIRE(q.get<Q::privileged>());
-  REQUIRE(q.get<Q::max_qps>() == fw::QPS);
+  REQUIRE(q.get<Q::max_qps>() == fw::QPS - 2);         // QP0 and QP1 are nobody's
   REQUIRE(q.get<Q::max_cqs>() == fw::CQS);
   REQUIRE(q.get<Q::max_eqs>() == fw::EQS - (fw::FNS - 1));
   REQUIRE(q.get<Q::max_srqs>() == fw::SRQS);
@@ -191,7 +191,7 @@ TEST_CASE("QUERY_DEVICE tells what the function may use") {
   REQUIRE(q.get<Q::max_pds>() == fw::PDS);
   REQUIRE(q.get<Q::max_multicast_attach>() == 0);
   // all but the two entries that each owner of a largest region has beside it (qp_test reaches it)
-  REQUIRE(q.get<Q::max_total_responder_depth>() == (fw::IS_WIDE ? 4032 : 240));
+  REQUIRE(q.get<Q::max_total_responder_depth>() == (fw::IS_WIDE ? 4028 : 236));
   REQUIRE(q.get<Q::max_in_flight>() == (fw::IS_WIDE ? 512u : 8u));
   // quotas and privileges of another function
   using S = hwif::FunctionSettings;

@@ -198,6 +198,7 @@ Shape shape(CtxColumn column) {
     case CtxColumn::RQ: return {(1u << fw::QP_BITS) + (1u << fw::SRQ_BITS), 3};
     case CtxColumn::SRQ_DB: return {1u << fw::SRQ_BITS, 1};
     case CtxColumn::MPT: return {1u << fw::MR_BITS, 5};
+    case CtxColumn::PKEY: return {hwif::PKEY_TABLE_LENGTH, 1};
     case CtxColumn::GID: return {1u << fw::GID_BITS, 3};
     case CtxColumn::PORT: return {1, 1};
     case CtxColumn::FENCE: return {1, 1};

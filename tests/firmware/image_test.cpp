@@ -500,7 +500,7 @@ TEST_CASE("from power-on to a queue pair in RTS, within the limits") {
   bench.run<admin::QueryDevice>(1);
   hwif::QueryDeviceOutput device{};
   bench.get(1, Bench::kOutput, device.data(), hwif::QueryDeviceOutput::BYTES);
-  REQUIRE(device.get<hwif::QueryDeviceOutput::max_qps>() == kQps);
+  REQUIRE(device.get<hwif::QueryDeviceOutput::max_qps>() == kQps - 2);
   REQUIRE(device.get<hwif::QueryDeviceOutput::firmware_hash>() == hwif::HWIF_HASH);
 
   const Made m = make_all(bench, 1);
@@ -635,6 +635,40 @@ TEST_CASE("from power-on to a queue pair in RTS, within the limits") {
           AdminStatus::BUSY);
   bench.make<admin::DestroyQp>(1, second);
   bench.make<admin::DestroySrq>(1, srq);
+
+  // queue pairs of the other types, all that may change of them at once
+  const auto other = [&](unsigned fn, const Made& made, hwif::QpType type) {
+    hwif::CreateQpParams params = qp_params(made.cq);
+    params.set<hwif::CreateQpParams::qp_type>(type);
+    const std::uint32_t qp = bench.make<admin::CreateQp>(fn, made.pd, params);
+    const bool connected = type == hwif::QpType::UC;
+    const std::uint32_t port = type == hwif::QpType::GSI ? 0 : 0x20;
+    const std::uint32_t keys = connected ? 0x8 : 0x40;       // rights or Q_Key
+    using Step = std::tuple<QpState, std::uint32_t, const char*>;
+    for (const auto& [state, mask, name] :
+         {Step(QpState::INIT, 0x11 | port | keys, "MODIFY_QP to INIT"),
+          Step(QpState::INIT, 0x11 | port | keys, "MODIFY_QP INIT to INIT"),
+          Step(QpState::RTR, 0x11 | keys | (connected ? 0x101180 : 0), "MODIFY_QP to RTR"),
+          Step(QpState::RTS, 0x10001 | keys, "MODIFY_QP to RTS"),
+          Step(QpState::RTS, 0x1 | keys, "MODIFY_QP RTS to RTS"),
+          Step(QpState::SQD, 0x5, "MODIFY_QP to SQD"),
+          Step(QpState::SQD, 0x11 | keys | (connected ? 0x80 : 0), "MODIFY_QP SQD to SQD"),
+          Step(QpState::RTS, 0x1 | keys, "MODIFY_QP SQD to RTS")}) {
+      hwif::QpAttributes a = attributes(state);
+      a.set<hwif::QpAttributes::qkey>(type == hwif::QpType::GSI ? hwif::QKEY_GSI : 0x1234);
+      const auto label = std::string(name) + " (" + hwif::to_string(type) + ")";
+      const auto c = bench.modify(fn, qp, mask, a, label.c_str());
+      INFO(label << ": " << hwif::to_string(c.get<hwif::AdminCompletion::status>()) << " field "
+                 << hwif::to_string(c.get<hwif::AdminCompletion::field>()));
+      REQUIRE(c.get<hwif::AdminCompletion::status>() == AdminStatus::OK);
+    }
+    bench.make<admin::QueryQp>(fn, qp);
+    bench.make<admin::DestroyQp>(fn, qp);
+    return qp;
+  };
+  other(1, m, hwif::QpType::UC);
+  other(1, m, hwif::QpType::UD);
+  REQUIRE(other(0, make_all(bench, 0), hwif::QpType::GSI) == hwif::QPN_GSI);
 
   bench.make<admin::DestroyMr>(1, m.mr);
   REQUIRE(bench.run<admin::DestroyCq>(1, m.cq).get<hwif::AdminCompletion::status>() ==

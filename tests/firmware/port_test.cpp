@@ -104,7 +104,9 @@ TEST_CASE("P_Keys") {
     return p;
   };
   async_eq(rig, 2);
+  REQUIRE(rig.hw.context(CtxColumn::PKEY, 0, 0) == 0xffff);
   REQUIRE(rig.run<admin::SetPkey>(0, 1, params(0x8123)).ok());
+  REQUIRE(rig.hw.context(CtxColumn::PKEY, 1, 0) == 0x8123);
   rig.steps(3);
   REQUIRE(rig.hw.events == std::vector<Event>{{2, hwif::EqeType::PKEY_CHANGE, 1}});
   rig.refused<admin::SetPkey>(0, 1, params(0x8000), AdminStatus::INVALID, AdminField::PKEY);
@@ -128,6 +130,41 @@ TEST_CASE("P_Keys") {
   rig.refused<admin::SetPkey>(0, 1, params(0), AdminStatus::BUSY, AdminField::OBJECT);
   rig.make<admin::DestroyQp>(1, o.qp);
   REQUIRE(rig.run<admin::SetPkey>(0, 1, params(0)).ok());
+  REQUIRE(rig.hw.context(CtxColumn::PKEY, 1, 0) == 0);
+  // a new image begins with the default one
+  REQUIRE(rig.run<admin::SetPkey>(0, 3, params(0x1234)).ok());
+  rig.hw.self_ticking = true;
+  fw::state = fw::State{};
+  REQUIRE(fw::boot());
+  for (unsigned n = 0; n < fw::PKEYS; ++n) {
+    REQUIRE(rig.hw.context(CtxColumn::PKEY, n, 0) == (n == 0 ? 0xffff : 0));
+  }
+}
+
+TEST_CASE("a P_Key is in use from INIT to RESET, whatever type uses it") {
+  Rig rig;
+  using P = hwif::SetPkeyParams;
+  P params{};
+  params.set<P::pkey>(0x8123);
+  REQUIRE(rig.run<admin::SetPkey>(0, 1, params).ok());
+  params.set<P::pkey>(0x8124);
+  const Objects o = Objects::make(rig, 0);
+  for (const auto type : {hwif::QpType::UC, hwif::QpType::UD, hwif::QpType::GSI}) {
+    const auto qp =
+        rig.make<admin::CreateQp>(0, o.pd, Rig::qp_params(o.cq, o.cq2, type));
+    auto a = Rig::attributes();
+    using A = hwif::QpAttributes;
+    a.set<A::state>(QpState::INIT);
+    a.set<A::pkey_index>(1);
+    a.set<A::qkey>(hwif::QKEY_GSI);
+    REQUIRE(rig.modify(0, qp, step_mask(type, QpState::INIT), a).ok());
+    using Path = hwif::CtxQpPath;
+    REQUIRE(rig.hw.row<Path>(CtxColumn::QP_PATH, qp % fw::QPS).get<Path::pkey>() == 0x8123);
+    rig.refused<admin::SetPkey>(0, 1, params, AdminStatus::BUSY, AdminField::OBJECT);
+    a.set<A::state>(QpState::RESET);
+    REQUIRE(rig.modify(0, qp, MASK_STATE, a).ok());
+  }
+  REQUIRE(rig.run<admin::SetPkey>(0, 1, params).ok());
 }
 
 TEST_CASE("port attributes") {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// Queue pairs: numbers, contexts in every state, all transitions with each attribute missing, too much or
-// wrong, states that the hardware changes meanwhile, regions of the pools, QUERY_QP.
+// Queue pairs of RC: numbers, contexts in every state, wrong values of attributes, states that the
+// hardware changes meanwhile, regions of the pools, QUERY_QP. The other types: qp_types_test.cpp; which
+// attributes which transition takes: qp_table_test.cpp.
 #include "rig.hpp"
 
 using namespace roci::test;
@@ -25,6 +26,7 @@ TEST_CASE("CREATE_QP: rows of a queue pair in RESET") {
   const Objects o = Objects::make(rig, 5);
   const unsigned n = index_of(o.qp);
   REQUIRE(o.qp >= fw::QPS);                           // never 0 or 1
+  REQUIRE(n > 1);                                     // nor their indices
   using Q = hwif::CtxQpState;
   REQUIRE(row_of<Q>(rig, CtxColumn::QP_STATE, o.qp).get<Q::qpn>() == o.qp);
   REQUIRE(row_of<Q>(rig, CtxColumn::QP_STATE, o.qp).get<Q::fn>() == 5);
@@ -82,8 +84,8 @@ TEST_CASE("CREATE_QP: each bad field") {
     change(p);
     rig.refused<admin::CreateQp>(1, o.pd, p, status, field);
   };
-  for (const auto type : {hwif::QpType::UC, hwif::QpType::UD, hwif::QpType::GSI,
-                          hwif::QpType::XRC_INI, hwif::QpType::XRC_TGT}) {
+  for (const auto type : {hwif::QpType::XRC_INI, hwif::QpType::XRC_TGT,
+                          static_cast<hwif::QpType>(6), static_cast<hwif::QpType>(7)}) {
     bad([&](P& p) { p.set<P::qp_type>(type); }, AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
   }
   bad([](P& p) { p.set<P::sq_ring_address>(0x500040); }, AdminStatus::INVALID,
@@ -205,86 +207,6 @@ TEST_CASE("the way to RTS: rows of each step") {
   REQUIRE(order[order.size() - 3] == CtxColumn::QP_SQ);
 }
 
-TEST_CASE("MODIFY_QP: every pair of states, every attribute") {
-  struct Step {
-    QpState from, to;
-    std::uint32_t required, optional;
-  };
-  // wire.md 2.15; IBTA table 91
-  const std::vector<Step> legal = {
-      {QpState::RESET, QpState::INIT, MASK_PKEY | MASK_PORT | MASK_RIGHTS, 0},
-      {QpState::INIT, QpState::INIT, 0, MASK_PKEY | MASK_PORT | MASK_RIGHTS},
-      {QpState::INIT, QpState::RTR,
-       MASK_PATH | MASK_MTU | MASK_DEST | MASK_RQ_PSN | MASK_RESPONDER | MASK_MIN_RNR,
-       MASK_RIGHTS | MASK_PKEY},
-      {QpState::RTR, QpState::RTS,
-       MASK_TIMEOUT | MASK_RETRY | MASK_RNR | MASK_SQ_PSN | MASK_INITIATOR,
-       MASK_CUR | MASK_RIGHTS | MASK_MIN_RNR},
-      {QpState::RTS, QpState::RTS, 0, MASK_CUR | MASK_RIGHTS | MASK_MIN_RNR},
-      {QpState::RTS, QpState::SQD, 0, MASK_NOTIFY},
-      {QpState::SQD, QpState::RTS, 0, MASK_CUR | MASK_RIGHTS | MASK_MIN_RNR},
-      {QpState::SQD, QpState::SQD, 0,
-       MASK_PORT | MASK_PATH | MASK_TIMEOUT | MASK_RETRY | MASK_RNR | MASK_INITIATOR |
-           MASK_RESPONDER | MASK_RIGHTS | MASK_PKEY | MASK_MIN_RNR},
-      {QpState::RESET, QpState::RESET, 0, MASK_CUR},
-  };
-  const QpState all[] = {QpState::RESET, QpState::INIT, QpState::RTR, QpState::RTS,
-                         QpState::SQD,   QpState::SQE,  QpState::ERR};
-  for (const QpState from : all) {
-    for (const QpState to : all) {
-      Rig rig(2);
-      const Objects o = Objects::make(rig, 1);
-      const unsigned n = index_of(o.qp);
-      if (from != QpState::RESET) bring(rig, 1, o.qp, from == QpState::SQE ? QpState::RTS : from);
-      if (from == QpState::SQE) rig.hw.set_qp_state(n, from);
-      A a = Rig::attributes();
-      a.set<A::state>(to);
-      a.set<A::cur_state>(from);
-      INFO(to_string(from) << " -> " << to_string(to));
-      if (to == QpState::RESET || to == QpState::ERR) {
-        if (to == QpState::ERR && from == QpState::RESET) {
-          REQUIRE(rig.modify(1, o.qp, MASK_STATE, a).status == AdminStatus::INVALID);
-          continue;
-        }
-        REQUIRE(rig.modify(1, o.qp, MASK_STATE | MASK_TIMEOUT, a).field == AdminField::TIMEOUT);
-        REQUIRE(rig.hw.qp_state(n) == from);
-        REQUIRE(rig.modify(1, o.qp, MASK_STATE, a).ok());
-        REQUIRE(rig.hw.qp_state(n) == to);
-        continue;
-      }
-      const Step* step = nullptr;
-      for (const Step& s : legal) {
-        if (s.from == from && s.to == to) step = &s;
-      }
-      if (step == nullptr) {
-        const Answer answer = rig.modify(1, o.qp, MASK_STATE, a);
-        REQUIRE(answer.status == AdminStatus::INVALID);
-        REQUIRE(answer.field == AdminField::STATE);
-        REQUIRE(rig.hw.qp_state(n) == from);
-        continue;
-      }
-      const std::uint32_t needed = MASK_STATE | step->required;
-      for (unsigned bit = 1; bit < 32; ++bit) {
-        const std::uint32_t one = 1u << bit;
-        INFO("bit " << bit);
-        if ((step->required & one) != 0) {
-          const Answer answer =
-              rig.refused<admin::ModifyQp>(1, rig.modify_command(o.qp, needed & ~one, a),
-                                           AdminStatus::INVALID, rig.run(1, rig.modify_command(
-                                               o.qp, needed & ~one, a)).field);
-          REQUIRE(answer.field != AdminField::NONE);
-          REQUIRE(rig.hw.qp_state(n) == from);
-        } else if ((step->optional & one) == 0 && one != MASK_CUR) {
-          REQUIRE(rig.modify(1, o.qp, needed | one, a).status == AdminStatus::INVALID);
-          REQUIRE(rig.hw.qp_state(n) == from);
-        }
-      }
-      REQUIRE(rig.modify(1, o.qp, needed | step->optional, a).ok());
-      REQUIRE(rig.hw.qp_state(n) == to);
-    }
-  }
-}
-
 TEST_CASE("MODIFY_QP: values") {
   Rig rig;
   const Objects o = Objects::make(rig, 1);
@@ -300,6 +222,10 @@ TEST_CASE("MODIFY_QP: values") {
   refuse(TO_INIT, [&](A& a) { init(a); a.set<A::pkey_index>(200); }, AdminField::PKEY_INDEX);
   refuse(TO_INIT | MASK_CUR, [&](A& a) { init(a); a.set<A::cur_state>(QpState::RTS); },
          AdminField::CUR_STATE);
+  refuse(MASK_STATE | MASK_CUR, [](A& a) {               // RESET takes nothing else
+    a.set<A::state>(QpState::RESET);
+    a.set<A::cur_state>(QpState::RESET);
+  }, AdminField::CUR_STATE);
   refuse(MASK_STATE, [](A& a) { a.set<A::state>(static_cast<QpState>(7)); }, AdminField::STATE);
   bring(rig, 1, o.qp, QpState::INIT);
   const auto rtr = [](A& a) { a.set<A::state>(QpState::RTR); };
@@ -497,7 +423,7 @@ TEST_CASE("pools: contracts are kept or refused, extras shrink") {
   bool reads_out = false;
   bool replays_out = false;
   unsigned last_inflight = 32;
-  while (qps.size() < fw::QPS) {
+  while (qps.size() < fw::QPS - 2) {
     const auto qp = rig.make<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq));
     qps.push_back(qp);
     a.set<A::state>(QpState::INIT);
@@ -542,7 +468,10 @@ TEST_CASE("pools: contracts are kept or refused, extras shrink") {
   REQUIRE(replays_out);
   REQUIRE(last_inflight == 3);
   // what QUERY_DEVICE promises; the first queue pair still has its own two
-  REQUIRE(replays.size() + 2 == fw::ReplayPool::MOST_TOGETHER);
+  REQUIRE(rig.run<admin::QueryDevice>(1).ok());
+  using Q = hwif::QueryDeviceOutput;
+  REQUIRE(rig.output<Q>(1).get<Q::max_qps>() == qps.size());
+  REQUIRE(replays.size() + 2 == rig.output<Q>(1).get<Q::max_total_responder_depth>());
   rig.refused<admin::CreateQp>(1, o.pd, Rig::qp_params(o.cq, o.cq), AdminStatus::NO_RESOURCES);
   for (const auto qp : qps) rig.make<admin::DestroyQp>(1, qp);
   REQUIRE(fw::state.inflight.units_free() == (1u << fw::INFLIGHT_BITS) - 8 * fw::QPS);

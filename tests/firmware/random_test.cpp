@@ -24,6 +24,10 @@ struct Fuzz {
 
   explicit Fuzz(std::uint64_t salt) : random(salt) {}
 
+  // most of them RC: the others are refused less
+  const std::vector<hwif::QpType> types = {hwif::QpType::RC, hwif::QpType::RC, hwif::QpType::UC,
+                                           hwif::QpType::UD, hwif::QpType::GSI};
+
   std::uint32_t some(unsigned fn, fw::Kind kind) {
     // sometimes somebody else's, sometimes nonsense
     if (random.chance(0.05)) return static_cast<std::uint32_t>(random.bits(32));
@@ -73,7 +77,8 @@ struct Fuzz {
       case 13: return rig.command<admin::DestroySrq>(some(fn, fw::KIND_SRQ));
       case 14:
       case 15: {
-        auto p = Rig::qp_params(some(fn, fw::KIND_CQ) & 0xffffff, some(fn, fw::KIND_CQ) & 0xffffff);
+        auto p = Rig::qp_params(some(fn, fw::KIND_CQ) & 0xffffff, some(fn, fw::KIND_CQ) & 0xffffff,
+                                random.pick(types));
         if (random.chance(0.2)) {
           p.set<hwif::CreateQpParams::has_srq>(true);
           p.set<hwif::CreateQpParams::srqn>(some(fn, fw::KIND_SRQ) & 0xffffff);
@@ -96,7 +101,14 @@ struct Fuzz {
       }
       default: {
         auto a = Rig::attributes();
-        const std::uint32_t masks[] = {TO_INIT, TO_RTR, TO_RTS, MASK_STATE, MASK_RIGHTS};
+        const std::uint32_t qpn = some(fn, fw::KIND_QP);
+        // of the type that it has, mostly
+        const auto type = random.chance(0.05) ? random.pick(types) : fw::state.qps[qpn % fw::QPS].type;
+        const bool connected = type == hwif::QpType::RC || type == hwif::QpType::UC;
+        a.set<hwif::QpAttributes::qkey>(type == hwif::QpType::GSI ? hwif::QKEY_GSI : QKEY);
+        const std::uint32_t masks[] = {step_mask(type, QpState::INIT), step_mask(type, QpState::RTR),
+                                       step_mask(type, QpState::RTS), MASK_STATE,
+                                       connected ? MASK_RIGHTS : MASK_QKEY};
         const QpState states[] = {QpState::INIT, QpState::RTR, QpState::RTS, QpState::RESET,
                                   QpState::ERR,  QpState::SQD};
         const auto way = random.below(5);
@@ -106,7 +118,7 @@ struct Fuzz {
             static_cast<std::uint8_t>(random.below(fw::MAX_RD_ATOMIC + 1)));
         std::uint32_t mask = masks[way];
         if (random.chance(0.05)) mask ^= 1u << random.below(21);
-        Command c = rig.modify_command(some(fn, fw::KIND_QP), mask, noise(a));
+        Command c = rig.modify_command(qpn, mask, noise(a));
         c.input_unreadable = random.chance(0.02);
         return c;
       }
@@ -173,6 +185,16 @@ struct Fuzz {
       const fw::Qp& qp = fw::state.qps[n];
       if (qp.life == fw::Life::FREE) continue;
       ++counts[qp.fn][fw::KIND_QP];
+      if (n < 2) {
+        REQUIRE(n == 1);
+        REQUIRE(qp.number == 1);
+        REQUIRE(qp.fn == 0);
+      }
+      REQUIRE((qp.type == hwif::QpType::GSI) == (n == 1));
+      for (const auto column : {CtxColumn::QP_TX, CtxColumn::QP_ACK, CtxColumn::QP_RQ}) {
+        const unsigned at = column == CtxColumn::QP_TX ? 0 : column == CtxColumn::QP_ACK ? 24 : 56;
+        REQUIRE((rig.hw.context(column, n, 0) >> at & 7) == static_cast<unsigned>(qp.type));
+      }
       using T = hwif::CtxQpTx;
       using K = hwif::CtxQpAck;
       using R = hwif::CtxQpRq;
@@ -239,9 +261,14 @@ TEST_CASE("random commands") {
       if (random.chance(0.02)) rig.hw.fence_steps = static_cast<unsigned>(random.below(40));
       if (random.chance(0.02)) rig.hw.copy_steps = static_cast<unsigned>(random.between(1, 10));
       if (random.chance(0.03)) {
-        // hardware sets a queue pair to ERR
+        // hardware sets a queue pair to ERR, or to SQE
         const auto n = static_cast<unsigned>(random.below(fw::QPS));
-        if (rig.hw.qp_state(n) != QpState::RESET) rig.hw.set_qp_state(n, QpState::ERR);
+        const QpState now = rig.hw.qp_state(n);
+        if (fw::state.qps[n].type != hwif::QpType::RC && random.chance(0.5)) {
+          if (now == QpState::RTS || now == QpState::SQD) rig.hw.set_qp_state(n, QpState::SQE);
+        } else if (now != QpState::RESET) {
+          rig.hw.set_qp_state(n, QpState::ERR);
+        }
       }
       if (random.chance(0.002)) {
         rig.hw.request_reset(fn);

@@ -205,14 +205,15 @@ struct Rig {
     p.set<P::doorbell_page>(5);
     return p;
   }
-  static hwif::CreateQpParams qp_params(std::uint32_t send_cqn, std::uint32_t recv_cqn) {
+  static hwif::CreateQpParams qp_params(std::uint32_t send_cqn, std::uint32_t recv_cqn,
+                                        hwif::QpType type = hwif::QpType::RC) {
     using P = hwif::CreateQpParams;
     P p{};
     p.set<P::sq_ring_address>(0x50'0000);
     p.set<P::rq_ring_address>(0x60'0000);
     p.set<P::send_cqn>(send_cqn);
     p.set<P::recv_cqn>(recv_cqn);
-    p.set<P::qp_type>(hwif::QpType::RC);
+    p.set<P::qp_type>(type);
     p.set<P::doorbell_page>(6);
     p.set<P::sq_ring_log2>(8);
     p.set<P::rq_ring_log2>(6);
@@ -281,6 +282,26 @@ inline constexpr std::uint32_t TO_RTR = MASK_STATE | MASK_PATH | MASK_MTU | MASK
 inline constexpr std::uint32_t TO_RTS =
     MASK_STATE | MASK_TIMEOUT | MASK_RETRY | MASK_RNR | MASK_SQ_PSN | MASK_INITIATOR;
 
+/// What a step to this state on the way to RTS needs of each type.
+inline std::uint32_t step_mask(hwif::QpType type, QpState to) {
+  using T = hwif::QpType;
+  const bool is_rc = type == T::RC;
+  const bool is_connected = is_rc || type == T::UC;
+  switch (to) {
+    case QpState::INIT:
+      return MASK_STATE | MASK_PKEY | (type == T::GSI ? 0 : MASK_PORT) |
+             (is_connected ? MASK_RIGHTS : MASK_QKEY);
+    case QpState::RTR:
+      return is_rc          ? TO_RTR
+             : is_connected ? MASK_STATE | MASK_PATH | MASK_MTU | MASK_DEST | MASK_RQ_PSN
+                            : MASK_STATE;
+    default: return is_rc ? TO_RTS : MASK_STATE | MASK_SQ_PSN;
+  }
+}
+
+/// Q_Key that tests give to UD queue pairs; GSI has its own.
+inline constexpr std::uint32_t QKEY = 0x1234'5678;
+
 /// A function with one of everything.
 struct Objects {
   std::uint32_t pd, eq, cq, cq2, qp;
@@ -295,15 +316,15 @@ struct Objects {
   }
 };
 
-/// Moves a queue pair to `state` on the normal way.
-inline void bring(Rig& rig, unsigned fn, std::uint32_t qpn, QpState state) {
+/// Moves a queue pair from RESET to `state` on the normal way.
+inline void bring(Rig& rig, unsigned fn, std::uint32_t qpn, QpState state,
+                  hwif::QpType type = hwif::QpType::RC) {
   using A = hwif::QpAttributes;
   A a = Rig::attributes();
-  const std::pair<QpState, std::uint32_t> way[] = {
-      {QpState::INIT, TO_INIT}, {QpState::RTR, TO_RTR}, {QpState::RTS, TO_RTS}};
-  for (const auto& [to, mask] : way) {
+  a.set<A::qkey>(type == hwif::QpType::GSI ? hwif::QKEY_GSI : QKEY);
+  for (const QpState to : {QpState::INIT, QpState::RTR, QpState::RTS}) {
     a.set<A::state>(to);
-    const Answer answer = rig.modify(fn, qpn, mask, a);
+    const Answer answer = rig.modify(fn, qpn, step_mask(type, to), a);
     INFO("to " << to_string(to) << ": " << to_string(answer.status) << " "
                << to_string(answer.field));
     REQUIRE(answer.ok());

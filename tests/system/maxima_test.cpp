@@ -52,7 +52,7 @@ void as_many_as_the_device_says(sim::ChipConfig chip) {
   const bool wide = chip == sim::ChipConfig::wide;
   CHECK(limits.max_pds == (wide ? 1024 : 64));
   CHECK(limits.max_cqs == (wide ? 1024 : 64));
-  CHECK(limits.max_qps == (wide ? 1024 : 64));
+  CHECK(limits.max_qps == (wide ? 1022 : 62));  // indices 0 and 1 are those of QP0 and QP1
   CHECK(limits.max_mrs == (wide ? 16383 : 255));
   Host& host = one.host;
   // the domain and the region of the traffic count
