@@ -10,6 +10,7 @@
 //                            requests, responses ◄────────────┘        │ order            │
 //                            items of both ──────► packet_rx_commit ◄──┘                  │
 //                                                        └─ commands ─► host_scatter ◄────┘
+//                                                                         └─► responder_atomic
 `default_nettype none
 
 module roci_receive (
@@ -65,6 +66,9 @@ module roci_receive (
   output logic                             data_valid_o,
   input  wire                              data_ready_i,
   output roci_pkg::write_beat_t            data_o,
+  output logic                             atomic_valid_o,   // to responder_atomic
+  input  wire                              atomic_ready_i,
+  output roci_pkg::atomic_req_t            atomic_o,
   input  wire                              end_valid_i,
   input  roci_pkg::colour_t                end_i,
   input  wire                              flush_valid_i,
@@ -252,7 +256,8 @@ module roci_receive (
     .cmd_valid_i(cmd_valid), .cmd_ready_o(cmd_ready), .cmd_i(cmd),
     .payload_valid_i(payload_valid), .payload_ready_o(payload_ready),
     .payload_i(roci_pkg::beat_t'(payload_bits)),
-    .req_valid_o, .req_ready_i, .req_o, .data_valid_o, .data_ready_i, .data_o
+    .req_valid_o, .req_ready_i, .req_o, .data_valid_o, .data_ready_i, .data_o,
+    .atomic_valid_o, .atomic_ready_i, .atomic_o
   );
 
 endmodule

@@ -113,14 +113,14 @@ module roci_top #(
   localparam int unsigned READ_RQ = 2;
   localparam int unsigned READ_MTT = 3;
   localparam int unsigned READ_CPU = 4;
-  localparam int unsigned READ_ATOMIC = 5;       // atomics come later
+  localparam int unsigned READ_ATOMIC = 5;
   localparam int unsigned WRITE_SCATTER = 0;
   localparam int unsigned WRITE_CQE = 1;
   localparam int unsigned WRITE_EQE = 2;
   localparam int unsigned WRITE_CPU = 3;
   localparam int unsigned ERRORS = 5;
   localparam int unsigned EVENTS = 5;
-  localparam int unsigned UNITS = 10;
+  localparam int unsigned UNITS = 11;
 
   // ----------------------------------------------------------------------- broadcasts, context bus
   roci_pkg::ctx_req_t ctx;
@@ -144,10 +144,11 @@ module roci_top #(
                        | ctx_rq | ctx_cq | ctx_eq | ctx_transmit | ctx_receive;
 
   logic control_ready, scheduler_ready, fetch_ready, packetizer_ready, ack_ready, retry_ready,
-        responder_ready, rq_ready, cq_ready, eq_ready, transmit_ready, receive_ready;
+        responder_ready, atomic_unit_ready, rq_ready, cq_ready, eq_ready, transmit_ready,
+        receive_ready;
   assign ready_o = control_ready && scheduler_ready && fetch_ready && packetizer_ready && ack_ready
-                   && retry_ready && responder_ready && rq_ready && cq_ready && eq_ready
-                   && transmit_ready && receive_ready;
+                   && retry_ready && responder_ready && atomic_unit_ready && rq_ready && cq_ready
+                   && eq_ready && transmit_ready && receive_ready;
 
   // ------------------------------------------------------------------------------------- host DMA
   logic [READERS-1:0] read_valid, read_ready, word_valid, word_ready;
@@ -164,9 +165,12 @@ module roci_top #(
   roci_pkg::packet_len_t read_bytes, write_bytes;
   logic read_error, write_error;
 
-  assign read_valid[READ_ATOMIC] = 1'b0;
-  assign read_req[READ_ATOMIC] = '0;
-  assign word_ready[READ_ATOMIC] = 1'b1;
+  logic atomic_valid, atomic_ready, atomic_write_valid, atomic_write_ready, atomic_lock, atomic_locked,
+        atomic_token_valid, atomic_token_ready, atomic_done_valid, atomic_done_ready;
+  roci_pkg::atomic_req_t atomic;
+  roci_pkg::atomic_done_t atomic_done;
+  host_pkg::atomic_write_t atomic_write;
+  host_pkg::written_t written;
 
   host_dma_read u_dma_read (
     .clk_i, .rst_i, .fn_disabled_i(fn_disabled_o),
@@ -183,6 +187,8 @@ module roci_top #(
     .clk_i, .rst_i, .fn_disabled_i(fn_disabled_o),
     .req_valid_i(write_valid), .req_ready_o(write_ready), .req_i(write_req),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
+    .atomic_valid_i(atomic_write_valid), .atomic_ready_o(atomic_write_ready),
+    .atomic_i(atomic_write), .lock_i(atomic_lock), .locked_o(atomic_locked), .written_o(written),
     .cqe_room_o(cqe_room), .cqe_reserve_i(cqe_reserve), .state_i(state), .token_o(token),
     .completion_valid_o(completion_token_valid), .completion_ready_i(completion_token_ready),
     .respond_valid_o(respond_token_valid), .respond_ready_i(respond_token_ready),
@@ -190,6 +196,7 @@ module roci_top #(
     .cqe_done_valid_o(cqe_done_valid), .cqe_done_ready_i(cqe_done_ready),
     .eqe_done_valid_o(eqe_done_valid), .eqe_done_ready_i(eqe_done_ready),
     .cpu_done_valid_o(cpu_done_valid), .cpu_done_ready_i(cpu_done_ready),
+    .atomic_done_valid_o(atomic_token_valid), .atomic_done_ready_i(atomic_token_ready),
     .end_valid_o(end_valid), .end_colour_o(end_colour),
     .axi_awvalid_o(m_axi_awvalid), .axi_awready_i(m_axi_awready), .axi_awaddr_o(m_axi_awaddr),
     .axi_awlen_o(m_axi_awlen), .axi_awsize_o(m_axi_awsize), .axi_awburst_o(m_axi_awburst),
@@ -221,7 +228,8 @@ module roci_top #(
   logic [ERRORS-1:0] error_valid, error_ready;   // 0 ack, 1 packetizer, 2 commit, 3 responder, 4 CQ
   roci_pkg::state_error_t [ERRORS-1:0] error;
   roci_pkg::fence_busy_t fetch_busy, packetizer_busy, ack_busy, retry_busy, transmit_busy,
-                         receive_busy, responder_busy, rq_busy, cq_busy, eq_busy, control_busy;
+                         receive_busy, responder_busy, atomic_busy, rq_busy, cq_busy, eq_busy,
+                         control_busy;
 
   queue_sq_scheduler #(.WAKES(1)) u_scheduler (
     .clk_i, .rst_i, .ready_o(scheduler_ready),
@@ -376,6 +384,20 @@ module roci_top #(
     .count_ignored_read_o(count_ignored_read),
     .fence_busy_o(responder_busy), .ready_o(responder_ready)
   );
+  responder_atomic u_atomic (
+    .clk_i, .rst_i, .ready_o(atomic_unit_ready), .state_i(state),
+    .req_valid_i(atomic_valid), .req_ready_o(atomic_ready), .req_i(atomic),
+    .dma_valid_o(read_valid[READ_ATOMIC]), .dma_ready_i(read_ready[READ_ATOMIC]),
+    .dma_o(read_req[READ_ATOMIC]), .beat_valid_i(word_valid[READ_ATOMIC]),
+    .beat_ready_o(word_ready[READ_ATOMIC]), .beat_i(word[READ_ATOMIC]), .written_i(written),
+    .lock_o(atomic_lock), .locked_i(atomic_locked), .write_valid_o(atomic_write_valid),
+    .write_ready_i(atomic_write_ready), .write_o(atomic_write),
+    .token_valid_i(atomic_token_valid), .token_ready_o(atomic_token_ready), .token_i(token),
+    .done_valid_o(atomic_done_valid), .done_ready_i(atomic_done_ready), .done_o(atomic_done),
+    .fence_busy_o(atomic_busy)
+  );
+  assign atomic_done_ready = 1'b1;
+  wire unused_atomic = &{1'b0, atomic_done_valid, atomic_done};
   queue_rq_fetch u_rq_fetch (
     .clk_i, .rst_i, .ctx_i(ctx), .ctx_o(ctx_rq), .doorbell_valid_i(doorbell_valid),
     .doorbell_i(doorbell), .state_i(state), .colour_i(colour),
@@ -485,6 +507,7 @@ module roci_top #(
     .req_valid_o(write_valid[WRITE_SCATTER]), .req_ready_i(write_ready[WRITE_SCATTER]),
     .req_o(write_req[WRITE_SCATTER]), .data_valid_o(data_valid[WRITE_SCATTER]),
     .data_ready_i(data_ready[WRITE_SCATTER]), .data_o(data[WRITE_SCATTER]),
+    .atomic_valid_o(atomic_valid), .atomic_ready_i(atomic_ready), .atomic_o(atomic),
     .end_valid_i(end_valid), .end_i(end_colour), .flush_valid_i(flush_valid), .flush_i(flush),
     .error_valid_o(error_valid[2]), .error_ready_i(error_ready[2]), .error_o(error[2]),
     .pressure_o(pressure), .crowded_o(crowded), .fence_busy_o(receive_busy), .l2_drop_o(l2_drop),
@@ -516,7 +539,7 @@ module roci_top #(
     .state_event_o(events[0]), .cpu_event_valid_o(event_valid[4]),
     .cpu_event_ready_i(event_ready[4]), .cpu_event_o(events[4]),
     .fence_busy_i({fetch_busy, packetizer_busy, ack_busy, retry_busy, transmit_busy,
-                   receive_busy, responder_busy, rq_busy, cq_busy, eq_busy}),
+                   receive_busy, responder_busy, atomic_busy, rq_busy, cq_busy, eq_busy}),
     .fence_busy_o(control_busy), .commands_o(commands),
     .xlat_valid_i(xlat_valid), .xlat_ready_o(xlat_ready), .xlat_i(xlat),
     .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(answer),
@@ -629,7 +652,8 @@ module roci_top #(
   always_ff @(posedge clk_i) begin
     active_o <= !rst_i && (!ready_o || pop_valid || doorbell_valid || commands
                            || (fetch_busy | packetizer_busy | ack_busy | retry_busy | transmit_busy
-                               | receive_busy | responder_busy | rq_busy | cq_busy | eq_busy
+                               | receive_busy | responder_busy | atomic_busy | rq_busy | cq_busy
+                               | eq_busy
                                | control_busy) != '0);
   end
 

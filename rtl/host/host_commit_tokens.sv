@@ -5,13 +5,14 @@
 // Keeps which queue pairs had a failed write: a bad bus response of level 0 (payload) marks its QP,
 // and every later token of that QP carries `error`, until the QP leaves RESET (by then a fence has
 // drained its writes). A failed write of the levels 1..3 belongs to the next token of that level
-// alone: cq_writer, eq_writer and cpu send one behind each group of writes.
+// alone: cq_writer, eq_writer and cpu send one behind each group of writes. Entries of atomics come as
+// level 2 and bring their tokens, as those of eq_writer do: nothing of either is left for the other.
 //
 // One token per cycle; the token in hand waits for its reader and all behind it wait too. Readers
 // that wait for something of the commit FIFO itself would be a circle: host_commit_fifo holds a
 // place for what a completion causes, the others only write bounded state.
 // Neighbours: host_commit_fifo; queue_cq_writer, responder_respond, requester_ack,
-// queue_eq_writer, cpu.
+// queue_eq_writer, cpu, responder_atomic.
 `default_nettype none
 
 module host_commit_tokens (
@@ -43,6 +44,8 @@ module host_commit_tokens (
   input  wire                          eqe_done_ready_i,
   output logic                         cpu_done_valid_o,
   input  wire                          cpu_done_ready_i,
+  output logic                         atomic_done_valid_o,
+  input  wire                          atomic_done_ready_i,
 
   // a received packet has ended; always accepted
   output logic                         end_valid_o,
@@ -100,6 +103,7 @@ module host_commit_tokens (
     cqe_done_valid_o = 1'b0;
     eqe_done_valid_o = 1'b0;
     cpu_done_valid_o = 1'b0;
+    atomic_done_valid_o = 1'b0;
     unique case (token_q.kind)
       roci_pkg::TOKEN_COMPLETION: completion_valid_o = token_valid_q;
       roci_pkg::TOKEN_RESPOND: respond_valid_o = token_valid_q;
@@ -107,6 +111,7 @@ module host_commit_tokens (
       roci_pkg::TOKEN_CQE_DONE: cqe_done_valid_o = token_valid_q;
       roci_pkg::TOKEN_EQE_DONE: eqe_done_valid_o = token_valid_q;
       roci_pkg::TOKEN_CPU: cpu_done_valid_o = token_valid_q;
+      roci_pkg::TOKEN_ATOMIC: atomic_done_valid_o = token_valid_q;
       default: ;                         // TOKEN_END has no reader
     endcase
   end
@@ -119,6 +124,7 @@ module host_commit_tokens (
       roci_pkg::TOKEN_CQE_DONE: done = cqe_done_ready_i;
       roci_pkg::TOKEN_EQE_DONE: done = eqe_done_ready_i;
       roci_pkg::TOKEN_CPU: done = cpu_done_ready_i;
+      roci_pkg::TOKEN_ATOMIC: done = atomic_done_ready_i;
       default: done = 1'b1;
     endcase
   end

@@ -18,7 +18,8 @@
 //
 // Does not: read what was not asked for beyond the words of the first and last byte; check
 // addresses (context_mr_check did). After reset it takes requests once its tables are cleared.
-// Neighbours: host_gather, queue_wqe_fetch, queue_rq_fetch, context_mtt_cache, cpu; AXI4 AR and R.
+// Neighbours: host_gather, queue_wqe_fetch, queue_rq_fetch, context_mtt_cache, cpu, responder_atomic;
+// AXI4 AR and R.
 `default_nettype none
 
 module host_dma_read #(
@@ -32,14 +33,14 @@ module host_dma_read #(
     roci_config_pkg::IS_WIDE ? 8192 : 2048,     // 64 B SENDs at 3.2 cycles: 80 WQEs under way
     64 * roci_config_pkg::MTT_MISSES,
     roci_config_pkg::IS_WIDE ? 4096 : 1024,
-    roci_config_pkg::IS_WIDE ? 1024 : 512},
+    roci_config_pkg::IS_WIDE ? 2048 : 512},     // the atomics' words, and room for a burst
   // Words of payload on their way. Memory answers in the order it was asked: in narrow, where a burst
   // takes 32 cycles, a full ring of them would keep RX waiting for its page addresses and WQEs.
   parameter int unsigned PAYLOAD_WORDS = roci_config_pkg::IS_WIDE ? 512 : 384,
   // bursts outstanding of each client
   parameter int unsigned OUTSTANDING [CLIENTS] = '{
     READS / 2, READS / 4, READS / (roci_config_pkg::IS_WIDE ? 4 : 8), roci_config_pkg::MTT_MISSES,
-    roci_config_pkg::IS_WIDE ? 8 : 4, 4}
+    roci_config_pkg::IS_WIDE ? 8 : 4, 2 ** host_pkg::ATOMIC_SLOT_BITS}
 ) (
   input  wire                                     clk_i,
   input  wire                                     rst_i,

@@ -5,13 +5,17 @@
 // Commands come in frame order. PIECE: the next `length` payload bytes go to `addr` (within 4 KB).
 // DROP: the rest of the packet's payload is thrown away, 1 beat per cycle. TOKEN: goes behind all
 // writes before it. A PIECE or DROP with has_token brings its token along: a PIECE in the very
-// request of its write.
+// request of its write. ATOMIC: the packet's 16 payload bytes go to responder_atomic, then its token
+// as behind other payload. They go when all words of earlier frames have left, so that the atomic is
+// behind these in the order of the bus: the earlier writes of its QP are done when it executes
+// (wire.md 2.10). That waits for the bus alone; the engine has room for all that can be accepted.
 // One word per cycle through pieces of any alignment; a packet of one unaligned 64-byte piece takes
 // 2 cycles (`wide`).
 //
 // The data of a request follows without waiting for anything but data_ready_i: payload is stored
 // whole in packet_rx_buffer before its commands come (host_dma_write relies on that).
-// Neighbours: packet_rx_commit (commands), packet_rx_buffer (payload), host_dma_write level 0.
+// Neighbours: packet_rx_commit (commands), packet_rx_buffer (payload), host_dma_write level 0,
+// responder_atomic.
 `default_nettype none
 
 module host_scatter (
@@ -31,7 +35,11 @@ module host_scatter (
   output roci_pkg::dma_write_req_t         req_o,
   output logic                             data_valid_o,
   input  wire                              data_ready_i,
-  output roci_pkg::write_beat_t            data_o
+  output roci_pkg::write_beat_t            data_o,
+
+  output logic                             atomic_valid_o,
+  input  wire                              atomic_ready_i,
+  output roci_pkg::atomic_req_t            atomic_o
 );
 
   localparam int unsigned LANE_BITS = roci_pkg::LANE_BITS;
@@ -44,17 +52,23 @@ module host_scatter (
   lane_t to_q;                             // PIECE, inside: lane of its next byte
   roci_pkg::packet_len_t left_q;           // PIECE, inside: bytes to come
 
-  logic piece, drop, token_now;
+  logic given_q;                           // ATOMIC: the engine has it, its token is to come
+  logic [2:0] writes_q;                    // requests made whose last word has not left
+
+  logic piece, drop, atomic, token_now;
   lane_t to;
   roci_pkg::packet_len_t left;
   count_t available, count;
   logic ends, uses_up, run_valid, run_ready, take;
-  logic req_wanted, req_valid, req_ready;
+  logic req_wanted, req_valid, req_ready, asked, left_all, operands_valid;
+  roci_pkg::respond_event_t respond;
+  logic [127:0] operands;
   roci_pkg::dma_write_req_t req;
 
   always_comb begin
     piece = cmd_i.kind == roci_pkg::SCATTER_PIECE;
     drop = cmd_i.kind == roci_pkg::SCATTER_DROP;
+    atomic = cmd_i.kind == roci_pkg::SCATTER_ATOMIC;
 
     to = inside_q ? to_q : cmd_i.addr[LANE_BITS-1:0];
     left = inside_q ? left_q : cmd_i.length;
@@ -65,7 +79,8 @@ module host_scatter (
   end
 
   // A request leaves with the first run of a piece, with the last dropped beat, or alone.
-  assign token_now = !piece && (!drop || (payload_valid_i && payload_i.last && cmd_i.has_token));
+  assign token_now = atomic ? given_q
+                   : !piece && (!drop || (payload_valid_i && payload_i.last && cmd_i.has_token));
   assign req_wanted = piece ? !inside_q : token_now;
 
   assign req = '{is_token: !piece, has_token: piece && cmd_i.has_token, fn: cmd_i.fn, qp: cmd_i.qp,
@@ -74,11 +89,41 @@ module host_scatter (
   assign run_valid = cmd_valid_i && piece && payload_valid_i && (!req_wanted || req_ready);
   assign take = run_valid && run_ready;
 
-  assign payload_ready_o = cmd_valid_i && (piece ? take && uses_up
-                                                 : drop && (!req_wanted || req_ready));
+  assign payload_ready_o = cmd_valid_i
+      && (piece ? take && uses_up
+        : atomic ? !payload_i.last || (given_q && req_ready) : drop && (!req_wanted || req_ready));
   assign cmd_ready_o = piece ? take && ends
                      : drop ? payload_valid_i && payload_i.last && (!req_wanted || req_ready)
-                     : req_ready;
+                     : req_ready && (!atomic || given_q);
+
+  // ------------------------------------------------------------------------------------ atomics
+  if (roci_pkg::DATA_BYTES >= 16) begin : gen_operands
+    assign operands = payload_i.data[127:0];
+  end else begin : gen_operands
+    logic [63:0] first_q;                  // the beat before the last
+    always_ff @(posedge clk_i) begin
+      if (payload_valid_i && payload_ready_o) first_q <= payload_i.data[63:0];
+    end
+    assign operands = {payload_i.data[63:0], first_q};
+  end
+
+  assign operands_valid = payload_valid_i && payload_i.last;
+  assign respond = roci_pkg::respond_event_t'(cmd_i.token.body[$bits(roci_pkg::respond_event_t)-1:0]);
+  assign atomic_valid_o = cmd_valid_i && atomic && operands_valid && writes_q == '0 && !given_q;
+  assign atomic_o = '{fn: cmd_i.fn, qp: cmd_i.qp, colour: cmd_i.token.colour, addr: cmd_i.addr[63:3],
+                      is_swap: cmd_i.addr[0], slot: roci_pkg::replay_slot_t'(cmd_i.length),
+                      ordinal: respond.entry[7:0], psn: respond.psn, operands: operands};
+
+  assign asked = req_valid && req_ready && piece;
+  assign left_all = data_valid_o && data_ready_i && data_o.last;
+  always_ff @(posedge clk_i) begin
+    given_q <= atomic_valid_o && atomic_ready_i || (given_q && !req_ready);
+    writes_q <= writes_q + 3'(asked) - 3'(left_all);
+    if (rst_i) begin
+      given_q <= 1'b0;
+      writes_q <= '0;
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (take) begin
@@ -111,6 +156,15 @@ module host_scatter (
   wire unused_err = &{1'b0, payload_i.err};
 
   always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      assert (!(writes_q == '0 && left_all) && !(writes_q == '1 && asked))
+      else $error("host_scatter: count of writes");
+      if (atomic_valid_o) begin
+        assert (32'(payload_i.bytes) == (roci_pkg::DATA_BYTES >= 16 ? 16 : 8) && cmd_i.has_token
+                && cmd_i.addr[2:1] == 2'b00)
+        else $error("host_scatter: an atomic has 16 bytes of operands, a token and an aligned word");
+      end
+    end
     if (!rst_i && take && ends) begin
       assert (cmd_i.packet_last == (uses_up && payload_i.last))
       else $error("host_scatter: pieces and payload of a packet differ in length");

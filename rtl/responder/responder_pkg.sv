@@ -249,6 +249,32 @@ package responder_pkg;
     logic [31:0] cookie;
   } slot_header_t;                   // 128 bits
 
+  // ------------------------------------------------------------------------------------ atomics
+  // An atomic that waits in responder_atomic: its word, and the rest.
+  typedef struct packed {
+    roci_pkg::fn_t fn;
+    logic [63:3] addr;
+  } atomic_where_t;
+
+  typedef struct packed {
+    roci_pkg::qp_t qp;
+    roci_pkg::colour_t colour;
+    logic is_swap;
+    roci_pkg::replay_slot_t slot;
+    roci_pkg::read_ordinal_t ordinal;
+    roci_pkg::psn_t psn;
+    logic [127:0] operands;
+  } atomic_what_t;
+
+  // Its word among those that are watched.
+  typedef logic [host_pkg::ATOMIC_SLOT_BITS-1:0] atomic_slot_t;
+  // Its place in the bus word, in units of 8 bytes; always 0 in narrow.
+  localparam int unsigned ATOMIC_LANE_BITS = roci_config_pkg::IS_WIDE ? 3 : 1;
+  typedef struct packed {
+    atomic_slot_t slot;
+    logic [ATOMIC_LANE_BITS-1:0] lane;
+  } atomic_entered_t;
+
 endpackage
 
 `default_nettype wire

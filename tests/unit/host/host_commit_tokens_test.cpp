@@ -31,7 +31,7 @@ TEST_CASE("random entries") {
   for (int round = 0; round < 15; ++round) {
     Dut<DUT_CLASS> dut(random());
     TokenReaders<DUT_CLASS> readers(dut.top(), random());
-    for (unsigned r = 0; r < 6; ++r) readers.stall(r, Stall::any(random));
+    for (unsigned r = 0; r < readers.readers; ++r) readers.stall(r, Stall::any(random));
     std::deque<Token> expected;
     std::deque<unsigned> ends;
     readers.on_token([&](unsigned, const Token& token) {
@@ -60,7 +60,7 @@ TEST_CASE("random entries") {
         Entry e{random.chance(0.5), random.chance(0.2), false,
                 static_cast<unsigned>(random.bits(2)), random_payload<Token>(random)};
         e.has_token = !e.write || random.chance(0.5);
-        e.token.kind = static_cast<decltype(e.token.kind)>(random.below(7));
+        e.token.kind = static_cast<decltype(e.token.kind)>(random.below(8));
         e.token.qp = static_cast<decltype(e.token.qp)>(random.below(8));
         now = e;
         --left;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// host_dma_write with four levels, a memory model and a model of cq_writer: bytes in memory, tokens
-// in the order of acceptance and never before the responses of the writes before them, errors of
-// the right tokens, priority, no standstill when everything is full; rates and latency.
+// host_dma_write with four levels, the atomic engine's port, a memory model and a model of cq_writer:
+// bytes in memory, tokens in the order of acceptance and never before the responses of the writes before
+// them, errors of the right tokens, priority, no standstill when everything is full; nothing leaves
+// under the lock, and every word that leaves is shown; rates and latency.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -26,6 +27,8 @@ using Beat = pkg::write_beat_t;
 using Token = pkg::token_t;
 using Readers = TokenReaders<DUT_CLASS>;
 using Memory = AxiWriteModel<DUT_CLASS>;
+using Atomic = roci::sv::host_pkg::atomic_write_t;
+using Written = roci::sv::host_pkg::written_t;
 
 bool bad_burst(unsigned fn, std::uint64_t addr) { return ((addr >> 12u) + fn) % 7 == 3; }
 
@@ -34,9 +37,69 @@ unsigned bursts_of(const Request& r) {
   return last - first >= 256 ? 2 : 1;
 }
 
+/// The engine's side of the atomic port: a token, or the lock and in it a write or a token.
+class Engine : public Agent {
+ public:
+  Engine(DUT_CLASS& dut, std::uint64_t salt) : dut_(dut), random_(salt) {
+    dut_.atomic_valid_i = 0;
+    dut_.lock_i = 0;
+  }
+  /// Wants something in a cycle in which it has nothing, with this probability.
+  void busy(double probability) { busy_ = probability; }
+  void granted(std::function<void(const Atomic&)> call) { call_ = std::move(call); }
+  void asked(std::function<void()> call) { asked_ = std::move(call); }
+  bool idle() const { return state_ == rest; }
+  std::uint64_t count = 0, longest_lock = 0, longest_wait = 0;
+
+  void sample() override {
+    longest_wait = std::max(longest_wait, state_ == rest ? 0 : ++waited_);
+    if (dut_.atomic_ready_o && !dut_.atomic_valid_i) stream_failure("atomic", 0, "ready alone");
+    if (dut_.locked_o) longest_lock = std::max(longest_lock, ++locked_);
+    else locked_ = 0;
+    if (state_ == asks && dut_.locked_o) {
+      state_ = locked;
+      delay_ = random_.below(6);
+    }
+    if (!dut_.atomic_valid_i) return;
+    if (!dut_.atomic_ready_o) {
+      if (state_ == locked) stream_failure("atomic", 0, "not granted under the lock");
+      return;
+    }
+    ++count;
+    state_ = rest;
+    call_(now_);
+  }
+  void drive() override {
+    if (state_ == rest && random_.chance(busy_)) {
+      waited_ = 0;
+      now_ = random_payload<Atomic>(random_);
+      now_.addr &= (0xfffffu >> 3u);
+      state_ = random_.chance(0.5) ? asks : token;
+      if (state_ == token) now_.is_token = true;
+      if (asked_) asked_();
+    }
+    dut_.lock_i = state_ == asks;
+    const bool now_or_later = state_ == locked && delay_ != 0 && delay_--;
+    dut_.atomic_valid_i = state_ == token || (state_ == locked && !now_or_later);
+    if (dut_.atomic_valid_i) now_.pack(dut_.atomic_i);
+    else random_payload<Atomic>(random_).pack(dut_.atomic_i);
+  }
+
+ private:
+  enum { rest, token, asks, locked } state_ = rest;
+  DUT_CLASS& dut_;
+  Random random_;
+  double busy_ = 0.0;
+  std::uint64_t delay_ = 0, locked_ = 0, waited_ = 0;
+  Atomic now_;
+  std::function<void(const Atomic&)> call_;
+  std::function<void()> asked_;
+};
+
 struct Bench {
   explicit Bench(std::uint64_t salt)
-      : dut(salt), random(salt), memory(dut.top(), salt + 1), readers(dut.top(), salt + 2) {
+      : dut(salt), random(salt), memory(dut.top(), salt + 1), readers(dut.top(), salt + 2),
+        engine(dut.top(), salt + 3) {
     for (unsigned l = 0; l < 4; ++l) {
       req.push_back(std::make_unique<Source<Request>>("req" + std::to_string(l),
                                                       dut->req_valid_i[l], dut->req_ready_o[l],
@@ -54,6 +117,7 @@ struct Bench {
     });
     // cq_writer takes completions only while it holds few.
     readers.ready_if(Readers::completion, [this] { return cq_waiting < cq_capacity; });
+    engine.granted([this](const Atomic& a) { accepted(a); });
     dut->cqe_reserve_i = 0;
     dut->state_i = 0;
     dut->axi_bvalid_i = 0;
@@ -61,6 +125,7 @@ struct Bench {
     dut.reset();
     dut.attach(memory);
     dut.attach(readers);
+    dut.attach(engine);
     for (unsigned l = 0; l < 4; ++l) {
       dut.attach(*req[l]);
       dut.attach(*data[l]);
@@ -88,6 +153,12 @@ struct Bench {
         beat.strobe |= decltype(beat.strobe){1} << lane;
       }
       beat.last = done == at.length;
+      if (level == 2) {  // an EQE lies in all lanes
+        for (unsigned lane = 0; lane < data_bytes; ++lane) {
+          set_byte(beat.data, lane, bytes[(at.length == 16 && data_bytes == 8 ? done - 8 : 0) +
+                                          lane % std::min(16u, data_bytes)]);
+        }
+      }
       data[level]->push(beat);
     }
     req[level]->push(r);
@@ -106,13 +177,14 @@ struct Bench {
     for (unsigned l = 0; l < 4; ++l) {
       if (!req[l]->empty() || !data[l]->empty()) return false;
     }
-    return expected.empty() && memory.idle() && cq_waiting == 0;
+    return expected.empty() && memory.idle() && cq_waiting == 0 && engine.idle();
   }
 
   Dut<DUT_CLASS> dut;
   Random random;
   Memory memory;
   Readers readers;
+  Engine engine;
   std::vector<std::unique_ptr<Source<Request>>> req;
   std::vector<std::unique_ptr<Source<Beat>>> data;
   bool with_errors = false;
@@ -132,6 +204,7 @@ struct Bench {
   }
 
  private:
+  static constexpr unsigned tag_slot_bits = ROCI_CONFIG_WIDE ? 4 : 2;
   struct Due {
     Token token;
     std::uint64_t responses;  // that must have come
@@ -184,10 +257,40 @@ struct Bench {
     if (token.packet_end || token.kind == pkg::TOKEN_END) ends.push_back(token.colour);
   }
 
+  void accepted(const Atomic& a) {
+    ++accepted_count;
+    accepted_levels.push_back(4);
+    Token token{};
+    token.kind = pkg::TOKEN_ATOMIC;
+    set_byte(token.body, 0, static_cast<std::uint8_t>((a.tag.executed ? 1u << tag_slot_bits : 0u) |
+                                                      a.tag.slot));
+    if (!a.is_token) {
+      const std::uint64_t addr = std::uint64_t{a.addr} << 3u;
+      if (((disabled >> a.fn) & 1u) != 0) {
+        token.error = true;
+      } else {
+        token.error = with_errors && bad_burst(a.fn, addr / data_bytes * data_bytes);
+        for (unsigned i = 0; i < 8 && !token.error; ++i) {
+          image[{a.fn, addr + i}] = static_cast<std::uint8_t>(a.data >> (8 * i));
+        }
+        ++writes;
+      }
+    }
+    expected.push_back({token, writes});
+  }
+
+  /// Of the engine's tokens the tag and the error count.
+  static bool same(const Token& token, const Token& wanted) {
+    if (wanted.kind != pkg::TOKEN_ATOMIC) return token == wanted;
+    const unsigned mask = (2u << tag_slot_bits) - 1;
+    return token.kind == wanted.kind && token.error == wanted.error && !token.packet_end &&
+           ((get_byte(token.body, 0) ^ get_byte(wanted.body, 0)) & mask) == 0;
+  }
+
   void came(unsigned reader, const Token& token) {
     while (!expected.empty() && expected.front().token.kind == pkg::TOKEN_END) expected.pop_front();
     REQUIRE(!expected.empty());
-    if (!(token == expected.front().token)) {
+    if (!same(token, expected.front().token)) {
       throw Failure("token differs: expected " + expected.front().token.to_string() + " got " +
                     token.to_string());
     }
@@ -213,6 +316,59 @@ struct Bench {
   std::set<unsigned> marked;
   bool level_failed[4] = {};
   std::uint64_t next_cqe = 0x50'0000'0000;
+};
+
+/// Compares every word at W, and the burst it is of, with what written_o showed: all, and in order; and
+/// a word that was shown has been granted in the cycle before, so none may be shown under the lock.
+class Leaving : public Agent {
+ public:
+  explicit Leaving(DUT_CLASS& dut) : dut_(dut) {}
+  std::uint64_t checked() const { return checked_; }
+  void sample() override {
+    const auto written = Written::unpack(dut_.written_o);
+    if (written.valid) {
+      if (locked_before_ > 1 || (locked_before_ == 1 && !granted_)) fail("a word under the lock");
+      shown_.push_back(written);
+    }
+    locked_before_ = dut_.locked_o ? locked_before_ + 1 : 0;
+    granted_ = dut_.atomic_valid_i && dut_.atomic_ready_o;
+    if (granted_) locked_before_ = 0;
+    if (dut_.axi_awvalid_o && dut_.axi_awready_i) {
+      for (unsigned n = 0; n <= dut_.axi_awlen_o; ++n) {
+        places_.push_back({dut_.axi_awuser_o, dut_.axi_awaddr_o / data_bytes + n});
+      }
+    }
+    if (dut_.axi_wvalid_o && dut_.axi_wready_i) {
+      Written word{};
+      for (unsigned i = 0; i < data_bytes; ++i) set_byte(word.data, i, get_byte(dut_.axi_wdata_o, i));
+      word.strobe = static_cast<decltype(word.strobe)>(dut_.axi_wstrb_o);
+      words_.push_back(word);
+    }
+    while (!words_.empty() && !places_.empty()) {
+      if (shown_.empty()) fail("a word that was not shown");
+      const Written &now = shown_.front(), &word = words_.front();
+      bool same = now.place.fn == places_.front().first && now.place.word == places_.front().second &&
+                  now.strobe == word.strobe;
+      for (unsigned i = 0; i < data_bytes; ++i) {
+        if ((word.strobe >> i) & 1u) same = same && get_byte(now.data, i) == get_byte(word.data, i);
+      }
+      if (!same) fail("another word than shown: " + now.to_string());
+      shown_.pop_front();
+      places_.pop_front();
+      words_.pop_front();
+      ++checked_;
+    }
+  }
+  void drive() override {}
+
+ private:
+  [[noreturn]] void fail(const std::string& what) { stream_failure("written", checked_, what); }
+  DUT_CLASS& dut_;
+  std::uint64_t checked_ = 0;
+  unsigned locked_before_ = 0;
+  bool granted_ = false;
+  std::deque<Written> shown_, words_;
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> places_;
 };
 
 /// A random piece whose bytes lie in a window of 1 MB, so that writes overlap now and then.
@@ -241,7 +397,10 @@ TEST_CASE("random requests of all levels") {
       bench.req[l]->stall(Stall::any(random));
       bench.data[l]->stall(l == 0 ? Stall::any(random) : Stall(0.0));
     }
-    for (unsigned r = 0; r < 6; ++r) bench.readers.stall(r, Stall::any(random));
+    for (unsigned r = 0; r < Readers::readers; ++r) bench.readers.stall(r, Stall::any(random));
+    const double busy = random.chance(0.3) ? 0.0 : random.chance(0.5) ? 0.05 : 1.0;
+    Leaving leaving(bench.dut.top());
+    bench.dut.attach(leaving);
     std::uint64_t counted = 0, bytes = 0;
     std::size_t left = scaled(ROCI_CONFIG_WIDE ? 2000 : 700);
     for (std::uint64_t cycle = 0;; ++cycle) {
@@ -256,14 +415,17 @@ TEST_CASE("random requests of all levels") {
         if (bench.req[level]->pending() < 20) {
           --left;
           if (random.chance(0.5)) {
-            const Piece at = near(random, level == 0 ? 4096 : level == 2 ? 16 : 64);
+            Piece at = near(random, level == 0 ? 4096 : 64);
+            if (level == 2) at = {at.addr & ~std::uint64_t{15}, 16};
             if (bench.disabled == 0) bytes += at.length;
-            bench.write(level, at, qp, random.chance(0.5), kind);
+            // writes of EQEs always bring their tokens
+            bench.write(level, at, qp, level == 2 || random.chance(0.5), kind);
           } else {
             bench.token(level, qp, kind);
           }
         }
       }
+      bench.engine.busy(left != 0 ? busy : 0.0);
       // A completion that does not come from a token.
       const bool reserve = left != 0 && bench.dut->cqe_room_o && bench.cq_waiting < 2 &&
                            random.chance(0.1);
@@ -286,6 +448,8 @@ TEST_CASE("random requests of all levels") {
     CHECK(bench.memory.responses() == bench.writes);
     CHECK(bench.memory.most_outstanding() <= roci::sv::roci_config_pkg::DMA_WRITES);
     CHECK(counted >= bytes);
+    CHECK(bench.engine.longest_lock <= 7);
+    CHECK(leaving.checked() == bench.memory.words());
   }
 }
 
@@ -325,7 +489,7 @@ TEST_CASE("priority: eq_writer, cq_writer, cpu, scatter") {
   bench.accepted_levels.clear();
   bench.write(0, {0x2000, 8}, 1, false, 0);
   bench.write(3, {0x3000, 8}, 1, false, 0);
-  bench.write(2, {0x4000, 8}, 1, false, 0);
+  bench.write(2, {0x4000, 16}, 1, true, pkg::TOKEN_EQE_DONE);
   bench.dut->cqe_reserve_i = 1;
   bench.cqe();
   bench.dut.tick(1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // host_scatter: payload of random frames placed by random pieces, dropped in whole or in part, with
-// tokens between: requests and write beats byte by byte; rates.
+// tokens between: requests and write beats byte by byte; operands of atomics, behind all words before
+// them; rates.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -19,17 +20,29 @@ using Cmd = pkg::scatter_cmd_t;
 using Beat = pkg::beat_t;
 using Request = pkg::dma_write_req_t;
 using WriteBeat = pkg::write_beat_t;
+using Atomic = pkg::atomic_req_t;
 
 struct Bench {
   explicit Bench(std::uint64_t salt)
       : dut(salt), random(salt), cmd("cmd", dut->cmd_valid_i, dut->cmd_ready_o, dut->cmd_i),
         payload("payload", dut->payload_valid_i, dut->payload_ready_o, dut->payload_i),
         req("req", dut->req_valid_o, dut->req_ready_i, dut->req_o),
-        data("data", dut->data_valid_o, dut->data_ready_i, dut->data_o) {
+        data("data", dut->data_valid_o, dut->data_ready_i, dut->data_o),
+        atomics("atomics", dut->atomic_valid_o, dut->atomic_ready_i, dut->atomic_o) {
+    atomics.on_transfer([this](const Atomic&) {
+      REQUIRE(words >= words_before.front());  // nothing of earlier frames is still to leave
+      words_before.pop_front();
+      ++given;
+    });
+    data.on_transfer([this](const WriteBeat&) { ++words; });
+    req.on_transfer([this](const Request& r) {
+      if (r.length == atomic_mark) REQUIRE(given > passed++);   // its token comes behind it
+    });
     dut.reset();
     dut.attach(cmd);
     dut.attach(payload);
     dut.attach(req);
+    dut.attach(atomics);
     dut.attach(data);
   }
 
@@ -75,12 +88,14 @@ struct Bench {
       }
       beat.last = done == at.length;
       data.expect(beat);
+      ++words_expected;
     }
   }
 
   void drop(bool token) {
     auto item = random_payload<Cmd>(random);
     item.kind = pkg::SCATTER_DROP;
+    item.length &= 0xfff;
     item.has_token = token;
     cmd.push(item);
     if (token) expect_token(item);
@@ -89,14 +104,44 @@ struct Bench {
   void token() {
     auto item = random_payload<Cmd>(random);
     item.kind = pkg::SCATTER_TOKEN;
+    item.length &= 0xfff;
     cmd.push(item);
+    expect_token(item);
+  }
+
+  /// A frame with an atomic.
+  void atomic() {
+    const auto bytes = frame(16);
+    auto item = random_payload<Cmd>(random);
+    item.kind = pkg::SCATTER_ATOMIC;
+    item.has_token = true;
+    item.addr = (item.addr & ~std::uint64_t{7}) | random.below(2);
+    item.length = atomic_mark;
+    const auto respond = random_payload<pkg::respond_event_t>(random);
+    respond.to_bits(item.token.body.data(), 0);
+    cmd.push(item);
+    Atomic expected{};
+    expected.fn = item.fn;
+    expected.qp = item.qp;
+    expected.colour = item.token.colour;
+    expected.addr = item.addr >> 3u;
+    expected.is_swap = item.addr & 1u;
+    expected.slot = item.length & ((1u << roci::sv::roci_config_pkg::REPLAY_BITS) - 1);
+    expected.ordinal = static_cast<decltype(expected.ordinal)>(respond.entry);
+    expected.psn = respond.psn;
+    for (unsigned i = 0; i < 16; ++i) set_byte(expected.operands, i, bytes[i]);
+    atomics.expect(expected);
+    words_before.push_back(words_expected);
     expect_token(item);
   }
 
   std::uint64_t run() {
     const auto start = dut.cycle();
     dut.run_until(
-        [&] { return cmd.empty() && payload.empty() && req.done() && data.done(); }, "all writes",
+        [&] {
+          return cmd.empty() && payload.empty() && req.done() && data.done() && atomics.done();
+        },
+        "all writes",
         3000000);
     return dut.cycle() - start;
   }
@@ -107,6 +152,10 @@ struct Bench {
   Source<Beat> payload;
   Sink<Request> req;
   Sink<WriteBeat> data;
+  Sink<Atomic> atomics;
+  std::uint64_t words = 0, words_expected = 0, given = 0, passed = 0;
+  std::deque<std::uint64_t> words_before;
+  static constexpr unsigned atomic_mark = 0x1ffd;   // no piece is so long: slot 0xffd or 0xfd
 
  private:
   // Of a bare token only is_token, fn, qp and token matter; the rest is the command's.
@@ -130,8 +179,13 @@ TEST_CASE("random frames") {
     bench.cmd.stall(Stall::any(random));
     bench.payload.stall(Stall::any(random));
     bench.req.stall(Stall::any(random));
+    bench.atomics.stall(Stall::any(random));
     bench.data.stall(Stall::any(random));
     for (std::size_t n = 0; n < scaled(300); ++n) {
+      if (random.chance(0.2)) {
+        bench.atomic();
+        continue;
+      }
       if (random.chance(0.2)) {  // no payload
         bench.token();
         continue;
@@ -191,4 +245,6 @@ TEST_CASE("rate of 64-byte packets with one token, of drops and of tokens") {
   CHECK(bench.run() <= 100 * 4096 / data_bytes + 5);
   for (unsigned n = 0; n < 100; ++n) bench.token();
   CHECK(bench.run() <= 105);
+  for (unsigned n = 0; n < 100; ++n) bench.atomic();
+  CHECK(bench.run() <= 100 * (ROCI_CONFIG_WIDE ? 2 : 3) + 5);
 }

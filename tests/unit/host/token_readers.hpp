@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// The six readers of tokens at host_commit_tokens and host_dma_write, for unit tests: random ready,
+// The seven readers of tokens at host_commit_tokens and host_dma_write, for unit tests: random ready,
 // one callback for all tokens in their order, checks that exactly the right reader sees each.
 #pragma once
 
@@ -19,14 +19,18 @@ class TokenReaders : public Agent {
  public:
   using Token = roci::sv::roci_pkg::token_t;
   /// Numbers of the readers, in the order of the ports.
-  enum Reader : unsigned { completion, respond, ack_event, cqe_done, eqe_done, cpu_done, readers };
+  enum Reader : unsigned {
+    completion, respond, ack_event, cqe_done, eqe_done, cpu_done, atomic_done, readers
+  };
 
   TokenReaders(Model& dut, std::uint64_t salt)
       : dut_(dut), random_(salt),
         valid_{&dut.completion_valid_o, &dut.respond_valid_o, &dut.ack_event_valid_o,
-               &dut.cqe_done_valid_o, &dut.eqe_done_valid_o, &dut.cpu_done_valid_o},
+               &dut.cqe_done_valid_o, &dut.eqe_done_valid_o, &dut.cpu_done_valid_o,
+               &dut.atomic_done_valid_o},
         ready_{&dut.completion_ready_i, &dut.respond_ready_i, &dut.ack_event_ready_i,
-               &dut.cqe_done_ready_i, &dut.eqe_done_ready_i, &dut.cpu_done_ready_i} {}
+               &dut.cqe_done_ready_i, &dut.eqe_done_ready_i, &dut.cpu_done_ready_i,
+               &dut.atomic_done_ready_i} {}
 
   /// When this reader is not ready.
   void stall(unsigned reader, const Stall& stall) { stall_[reader] = stall; }

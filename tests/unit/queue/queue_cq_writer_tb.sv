@@ -54,7 +54,8 @@ module queue_cq_writer_tb (
   roci_pkg::dma_write_req_t [3:0] req;
   roci_pkg::write_beat_t data [4];
   roci_pkg::token_t token;
-  logic [6:0] unused;
+  logic [9:0] unused;
+  host_pkg::written_t unused_written;
   roci_pkg::packet_len_t unused_bytes;
   logic completion_valid, completion_ready, done_valid, done_ready, room, reserve;
 
@@ -88,6 +89,8 @@ module queue_cq_writer_tb (
     .clk_i, .rst_i, .fn_disabled_i('0), .req_valid_i(req_valid), .req_ready_o(req_ready),
     .req_i(req),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
+    .atomic_valid_i(1'b0), .atomic_ready_o(unused[7]), .atomic_i('0), .lock_i(1'b0),
+    .locked_o(unused[8]), .written_o(unused_written),
     .cqe_room_o(room), .cqe_reserve_i(reserve), .state_i('0), .token_o(token),
     .completion_valid_o(completion_valid), .completion_ready_i(completion_ready),
     .respond_valid_o(unused[0]), .respond_ready_i(1'b1),
@@ -95,6 +98,7 @@ module queue_cq_writer_tb (
     .cqe_done_valid_o(done_valid), .cqe_done_ready_i(done_ready),
     .eqe_done_valid_o(unused[2]), .eqe_done_ready_i(1'b1),
     .cpu_done_valid_o(unused[3]), .cpu_done_ready_i(1'b1),
+    .atomic_done_valid_o(unused[9]), .atomic_done_ready_i(1'b1),
     .end_valid_o(unused[4]), .end_colour_o(unused[5]),
     .axi_awvalid_o, .axi_awready_i, .axi_awaddr_o, .axi_awlen_o, .axi_awsize_o, .axi_awburst_o,
     .axi_awuser_o, .axi_wvalid_o, .axi_wready_i, .axi_wdata_o, .axi_wstrb_o, .axi_wlast_o,
@@ -102,7 +106,7 @@ module queue_cq_writer_tb (
     .count_error_o(unused[6])
   );
 
-  wire unused_all = &{1'b0, data_ready[3:2], req_ready[3:2], unused, unused_bytes};
+  wire unused_all = &{1'b0, data_ready[3:2], req_ready[3:2], unused, unused_bytes, unused_written};
 endmodule
 
 `default_nettype wire
