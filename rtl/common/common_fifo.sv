@@ -46,23 +46,31 @@ module common_fifo #(
   if (DEPTH < 2) $error("%m: DEPTH must be at least 2");
 
   logic [ADDR_BITS-1:0] wptr_q, rptr_q, rptr_d;
-  logic [COUNT_BITS-1:0] stored_q, stored_d;   // items in the memory
+  logic [COUNT_BITS-1:0] stored_q;     // items in the memory
   logic [COUNT_BITS-1:0] usage_q;      // items in the memory and in the output register
-  logic not_full_q;
+  logic not_full_q, not_full_d;
+  logic stored_valid_q;                // the memory shows its oldest item
 
   logic push, pop, stored_pop;
-  logic stored_valid;
   logic [WIDTH-1:0] stored;            // oldest item of the memory
 
   function automatic logic [ADDR_BITS-1:0] next(input logic [ADDR_BITS-1:0] pointer);
     return 32'(pointer) == DEPTH - 1 ? '0 : pointer + 1'b1;
   endfunction
 
+  // One adder: up, or down (all ones); the caller keeps the count if nothing or both happens.
+  function automatic logic [COUNT_BITS-1:0] step(input logic [COUNT_BITS-1:0] count,
+                                                 input logic up);
+    return count + {{(COUNT_BITS - 1){!up}}, 1'b1};
+  endfunction
+
   assign in_ready_o = not_full_q;
   assign usage_o = usage_q;
   assign push = in_valid_i && in_ready_o;
   assign pop = out_valid_o && out_ready_i;
-  assign stored_d = stored_q + COUNT_BITS'(push) - COUNT_BITS'(stored_pop);
+  // From registers, not from the new count: these two flags are where most users' paths begin.
+  assign not_full_d = stored_q == COUNT_BITS'(DEPTH)
+      ? stored_pop : !(stored_q == COUNT_BITS'(DEPTH - 1) && push && !stored_pop);
   assign rptr_d = stored_pop ? next(rptr_q) : rptr_q;
 
   always_ff @(posedge clk_i) begin
@@ -70,14 +78,12 @@ module common_fifo #(
       wptr_q <= '0;
       rptr_q <= '0;
       stored_q <= '0;
-      usage_q <= '0;
       not_full_q <= 1'b0;              // nothing is taken in reset
     end else begin
       if (push) wptr_q <= next(wptr_q);
       rptr_q <= rptr_d;
-      stored_q <= stored_d;
-      usage_q <= usage_q + COUNT_BITS'(push) - COUNT_BITS'(pop);
-      not_full_q <= stored_d != COUNT_BITS'(DEPTH);
+      if (push != stored_pop) stored_q <= step(stored_q, push);
+      not_full_q <= not_full_d;
     end
   end
 
@@ -89,23 +95,12 @@ module common_fifo #(
     .re_i(1'b1), .raddr_i(SYNC_READ ? rptr_d : rptr_q), .rdata_o(stored)
   );
 
-  if (SYNC_READ) begin : gen_sync_read
-
-    // The RAM reads the next oldest word in every cycle. It is there in the next cycle if it was
-    // written before this one: an item pushed now collides and counts one cycle later.
-    logic stored_valid_q;
-
-    always_ff @(posedge clk_i) begin
-      if (rst_i) stored_valid_q <= 1'b0;
-      else stored_valid_q <= stored_q != COUNT_BITS'(stored_pop);
-    end
-
-    assign stored_valid = stored_valid_q;
-
-  end else begin : gen_async_read
-
-    assign stored_valid = stored_q != '0;
-
+  // The next oldest word is read in every cycle. With a synchronous read it is there in the next cycle
+  // if it was written before this one: an item pushed in this cycle collides and counts one later.
+  always_ff @(posedge clk_i) begin
+    if (rst_i) stored_valid_q <= 1'b0;
+    else stored_valid_q <= (push && !SYNC_READ)
+                           || (stored_pop ? stored_q != COUNT_BITS'(1) : stored_q != '0);
   end
 
   if (OUTPUT_REG) begin : gen_output_reg
@@ -113,23 +108,31 @@ module common_fifo #(
     logic out_valid_q;
     logic [WIDTH-1:0] out_q;
 
-    assign stored_pop = stored_valid && (!out_valid_q || out_ready_i);
+    logic [COUNT_BITS-1:0] all_q;
+
+    assign stored_pop = stored_valid_q && (!out_valid_q || out_ready_i);
     assign out_valid_o = out_valid_q;
     assign out_o = out_q;
+    assign usage_q = all_q;
 
     always_ff @(posedge clk_i) begin
       if (!out_valid_q || out_ready_i) begin
-        out_valid_q <= stored_valid;
+        out_valid_q <= stored_valid_q;
         out_q <= stored;
       end
-      if (rst_i) out_valid_q <= 1'b0;
+      if (push != pop) all_q <= step(all_q, push);
+      if (rst_i) begin
+        out_valid_q <= 1'b0;
+        all_q <= '0;
+      end
     end
 
   end else begin : gen_output_direct
 
     assign stored_pop = pop;
-    assign out_valid_o = stored_valid;
+    assign out_valid_o = stored_valid_q;
     assign out_o = stored;
+    assign usage_q = stored_q;
 
   end
 
@@ -138,6 +141,7 @@ module common_fifo #(
       assert (32'(stored_q) <= DEPTH);
       assert (stored_q <= usage_q);
       assert (!(stored_pop && stored_q == '0));
+      if (!SYNC_READ) assert (stored_valid_q == (stored_q != '0));
     end
   end
 

@@ -170,7 +170,7 @@ module commit_fifo_proof #(
   if (SYNC) begin : gen_sync
     always_ff @(posedge clk_i) begin
       if (past_q && !rst_i) begin
-        i_shown: assert (u_dut.u_entries.gen_sync_read.stored_valid_q == shown_q);
+        i_shown: assert (u_dut.u_entries.stored_valid_q == shown_q);
         if (shown_q) begin
           i_read: assert (stored != '0
                           && u_dut.u_entries.stored

@@ -100,7 +100,7 @@ module common_fifo_proof #(
 
   if (SYNC) begin : gen_sync
     always_ff @(posedge clk_i) begin
-      if (past_q && !rst_i && u_dut.gen_sync_read.stored_valid_q) begin
+      if (past_q && !rst_i && u_dut.stored_valid_q) begin
         i_read: assert (stored != '0 && u_dut.stored == u_dut.u_ram.mem[u_dut.rptr_q]);
       end
     end

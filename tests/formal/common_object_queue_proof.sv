@@ -146,7 +146,7 @@ module common_object_queue_proof #(
 
   if (SYNC) begin : gen_sync
     always_ff @(posedge clk_i) begin
-      if (past_q && !rst_i && u_dut.u_order.gen_sync_read.stored_valid_q) begin
+      if (past_q && !rst_i && u_dut.u_order.stored_valid_q) begin
         i_read: assert (stored != '0
                         && u_dut.u_order.stored == u_dut.u_order.u_ram.mem[u_dut.u_order.rptr_q]);
       end
