@@ -455,10 +455,17 @@ package roci_pkg;
   } read_record_write_t;
 
   // ------------------------------------------------------------------------------------- RX
+  // Ethernet fields that are of interest behind the receive filters.
+  typedef struct packed {
+    logic [47:0] smac;               // first wire byte in bits 47:40
+    logic vlan_valid;
+    logic [15:0] tci;
+  } rx_ethernet_t;
+
   // Rides beside every beat of a received frame (GRH at byte 0), the same in all of them.
   typedef struct packed {
     logic loopback;
-    ethernet_fields_t ethernet;
+    rx_ethernet_t ethernet;
   } rx_side_t;
 
   // Headers of a frame that passed FCS, Ethernet, GRH, BTH and ICRC checks (header_parse).

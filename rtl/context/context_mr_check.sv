@@ -63,7 +63,7 @@ module context_mr_check (
 
   always_comb begin
     for (int unsigned c = 0; c < 2; c++) begin
-      may[c] = req_valid_i[c] && credit_q[c] != '0 && ready_o && !ctx_read;
+      may[c] = req_valid_i[c] && credit_q[c] != '0 && ready_o && !ctx_selected;
     end
     chosen = may[turn_q] ? turn_q : !turn_q;
     req_ready_o = '0;
@@ -95,7 +95,7 @@ module context_mr_check (
                                : roci_pkg::mr_t'(slot0.req.piece.key[31:8]);
 
   common_ram_cleared #(
-    .WIDTH(WORDS * 64), .DEPTH(ENTRIES), .GRANULE(64), .LATENCY(LATENCY), .BYPASS(1'b1),
+    .WIDTH(WORDS * 64), .DEPTH(ENTRIES), .GRANULE(64), .LATENCY(LATENCY), .BYPASS(1'b0),
     .STYLE(roci_config_pkg::IS_WIDE ? "ultra" : "block")
   ) u_table (
     .clk_i, .rst_i, .ready_o,

@@ -34,25 +34,29 @@ module ethernet_loopback #(
 
   localparam int unsigned COUNT_BITS = $clog2(BEATS + 1);
 
-  logic [$bits(roci_pkg::ethernet_fields_t)-1:0] ethernet_bits;
+  roci_pkg::rx_ethernet_t ethernet;
+  logic [$bits(roci_pkg::rx_ethernet_t)-1:0] ethernet_bits;
   logic [$bits(roci_pkg::beat_t)-1:0] stored_bits;
   logic stored_valid;
   logic [COUNT_BITS-1:0] whole_q;
   logic packet_in, packet_out;
 
+  assign ethernet = '{smac: side_i.ethernet.smac, vlan_valid: side_i.ethernet.vlan_valid,
+                      tci: side_i.ethernet.tci};
+
   common_packet_fifo #(
-    .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::ethernet_fields_t)),
+    .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::rx_ethernet_t)),
     .DEPTH(BEATS), .PACKETS(PACKETS), .STYLE("block")
   ) u_store (
     .clk_i, .rst_i,
     .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(beat_i), .in_last_i(beat_i.last),
-    .in_side_i(side_i.ethernet),
+    .in_side_i(ethernet),
     .out_valid_o(stored_valid), .out_ready_i(packet_ready_i && whole_q != '0),
     .out_o(stored_bits), .out_last_o(), .out_side_o(ethernet_bits), .usage_o()
   );
   assign packet_valid_o = stored_valid && whole_q != '0;
   assign packet_o = roci_pkg::beat_t'(stored_bits);
-  assign side_o = '{loopback: 1'b1, ethernet: roci_pkg::ethernet_fields_t'(ethernet_bits)};
+  assign side_o = '{loopback: 1'b1, ethernet: roci_pkg::rx_ethernet_t'(ethernet_bits)};
 
   assign packet_in = beat_valid_i && beat_ready_o && beat_i.last;
   assign packet_out = packet_valid_o && packet_ready_i && packet_o.last;

@@ -162,7 +162,7 @@ module ethernet_rx (
       if (index_q == whole || tlast_i) begin
         if (!held_valid_q) begin
           side_o.loopback <= 1'b0;
-          side_o.ethernet <= '{dmac: dmac, smac: smac, vlan_valid: has_tag, tci: tci};
+          side_o.ethernet <= '{smac: smac, vlan_valid: has_tag, tci: tci};
         end
       end
     end

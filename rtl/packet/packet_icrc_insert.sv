@@ -28,8 +28,12 @@ module packet_icrc_insert (
 
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
   localparam int unsigned WORD_BITS = $clog2(BYTES / 4) + 1;
-  localparam int unsigned DEPTH = 32;
   localparam int unsigned HOLD = BYTES > 16 ? 5 : 4;   // cycles from a beat to its CRC, common_crc32
+  // Beats that wait: more than HOLD and the latency of the FIFO, the rest evens out the MAC's pauses.
+  // The shortest packet has 56 bytes: LASTS of these beats and the HOLD behind are last ones at most.
+  localparam bit WIDE = BYTES >= 56;
+  localparam int unsigned DEPTH = WIDE ? 32 : 16;
+  localparam int unsigned LASTS = WIDE ? DEPTH + HOLD : 16;
   localparam int unsigned COUNT_BITS = $clog2(DEPTH + 1);
 
   logic take, give;
@@ -74,7 +78,7 @@ module packet_icrc_insert (
 
   common_packet_fifo #(
     .WIDTH($bits(roci_pkg::beat_t)), .SIDE_WIDTH($bits(roci_pkg::packet_side_t)), .DEPTH(DEPTH),
-    .PACKETS(16), .STYLE("distributed")
+    .PACKETS(16), .STYLE(WIDE ? "block" : "distributed")
   ) u_beats (
     .clk_i, .rst_i,
     .in_valid_i(beat_valid_i), .in_ready_o(beat_ready_o), .in_i(beat_i), .in_last_i(beat_i.last),
@@ -84,8 +88,7 @@ module packet_icrc_insert (
   );
   assign stored = '{side: roci_pkg::packet_side_t'(side_bits), beat: roci_pkg::beat_t'(beat_bits)};
 
-  // as many as there can be last beats in front
-  common_fifo #(.WIDTH(32), .DEPTH(DEPTH + HOLD), .STYLE("distributed")) u_crcs (
+  common_fifo #(.WIDTH(32), .DEPTH(LASTS), .STYLE("distributed")) u_crcs (
     .clk_i, .rst_i,
     .in_valid_i(crc_valid), .in_ready_o(), .in_i(crc),
     .out_valid_o(crc_there), .out_ready_i(crc_take), .out_o(crc_front), .usage_o()

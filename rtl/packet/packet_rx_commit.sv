@@ -142,7 +142,10 @@ module packet_rx_commit #(
     end
   end
 
-  common_fifo #(.WIDTH($bits(waiting_t)), .DEPTH(ITEMS)) u_waiting (
+  common_fifo #(
+    .WIDTH($bits(waiting_t)), .DEPTH(ITEMS),
+    .STYLE(roci_config_pkg::IS_WIDE ? "block" : "distributed")
+  ) u_waiting (
     .clk_i, .rst_i,
     .in_valid_i(entry_valid && entry_ready), .in_ready_o(waiting_in_ready), .in_i(entry),
     .out_valid_o(waiting_valid), .out_ready_i(waiting_ready), .out_o(waiting_bits), .usage_o()
@@ -366,7 +369,10 @@ module packet_rx_commit #(
     .usage_o()
   );
 
-  common_fifo #(.WIDTH($bits(verdict_t)), .DEPTH(ITEMS)) u_verdicts (
+  common_fifo #(
+    .WIDTH($bits(verdict_t)), .DEPTH(ITEMS),
+    .STYLE(roci_config_pkg::IS_WIDE ? "block" : "distributed")
+  ) u_verdicts (
     .clk_i, .rst_i,
     .in_valid_i(packet_end && item_finished), .in_ready_o(verdict_ready), .in_i(verdict_in),
     .out_valid_o(verdict_out_valid), .out_ready_i(verdict_out_ready), .out_o(verdict_bits), .usage_o()

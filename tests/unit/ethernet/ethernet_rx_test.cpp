@@ -177,7 +177,6 @@ TEST_CASE("frames pass or are dropped for the right reason") {
         if (expected.back().empty()) expected.back().push_back(0);
         expected_err.push_back(fcs_bad);
         pkg::rx_side_t side{};
-        side.ethernet.dmac = mac_number(bytes.data());
         side.ethernet.smac = mac_number(bytes.data() + 6);
         side.ethernet.vlan_valid = at == 18;
         side.ethernet.tci =
