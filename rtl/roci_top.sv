@@ -260,6 +260,7 @@ module roci_top #(
     .ack_state_i(ack_state), .state_i(state), .rnr_i(rnr), .current_qp_o(current_qp),
     .making_o(making),
     .others_queued_i(others_queued), .others_fetched_i(others_fetched), .colour_i(colour),
+    .gid_valid_i(port.gid_valid),
     .item_valid_o(request_valid), .item_ready_i(request_ready), .item_o(request_item),
     .inflight_valid_o(inflight_valid), .inflight_ready_i(inflight_ready), .inflight_o(inflight),
     .read_record_valid_o(record_valid), .read_record_ready_i(record_ready),

@@ -66,9 +66,9 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
     case V::WQE_BLOCKS:
     case V::WQE_SGE_COUNT:
     case V::WQE_LENGTH:
-    case V::WQE_UD_TOO_LONG:
     case V::WQE_INLINE:
     case V::ATOMIC_LENGTH: return "the request is not well formed";
+    case V::WQE_GID_INDEX: return "the port has lost the source GID of the address handle";
     case V::NOT_PRIVILEGED: return "the operation is not for programs";
     case V::KEY_INVALID:
     case V::KEY_PD:

@@ -91,11 +91,13 @@ package roci_pkg;
     logic valid;
     qp_t qp;
     qp_state_e state;
+    qp_state_e from;                 // the state before
   } state_bcast_t;
 
-  // Asks context_qp_state to go to ERR (the only change hardware makes on RC) and to raise an
-  // asynchronous event. Never leaves ERR or RESET (compare and set).
+  // Asks context_qp_state to go to ERR, or to SQE from RTS and SQD, and to raise an asynchronous event.
+  // Never leaves ERR or RESET (compare and set).
   typedef struct packed {
+    logic send_only;                 // UC, UD: only the sending side failed: SQE (wire.md 2.15)
     qp_t qp;
     logic event_valid;
     logic [7:0] event_type;          // roci_hwif_pkg event types
@@ -235,6 +237,7 @@ package roci_pkg;
   // Rides beside every beat of a packet from packet_header_build to the wire, the same in all of them.
   // `done` is reported by ethernet_tx when the last beat has left, with the fate put in.
   typedef struct packed {
+    logic whole;                     // UC, UD: leaves when all of it is here, as nobody sends it again
     ethernet_fields_t ethernet;
     tx_done_t done;
   } packet_side_t;

@@ -7,8 +7,9 @@
 //   and set: the answer tells whether it happened), so that a QP that failed meanwhile is not
 //   brought back by a modify that was decided earlier;
 // - hardware (`error_i`): any state but RESET and ERR becomes ERR, never the other way
-//   (wire.md 2.15: any but RESET -> ERR). With it an asynchronous event may be raised, once: a
-//   second request for a QP that is already in ERR does nothing.
+//   (wire.md 2.15: any but RESET -> ERR); if only the sending side of UC or UD failed, RTS and SQD
+//   become SQE. With it an asynchronous event may be raised, once: a second request for a QP that is
+//   already there does nothing.
 // Each change is broadcast in the same cycle to the replicas of all readers; ERR of a QP that is in ERR
 // is none, so that each ERR that they see is behind a RESET and its fence.
 //
@@ -18,7 +19,7 @@
 `default_nettype none
 
 module context_qp_state #(
-  parameter int unsigned SOURCES = 4                 // hardware blocks that may ask for ERR
+  parameter int unsigned SOURCES = 4                 // hardware blocks that may ask for ERR or SQE
 ) (
   input  wire                                  clk_i,
   input  wire                                  rst_i,
@@ -113,6 +114,10 @@ module context_qp_state #(
         op0.qp = error_i[source].qp;
         op0.target = roci_pkg::QPS_ERR;
         op0.from = ~(8'(1) << roci_pkg::QPS_RESET) & ~(8'(1) << roci_pkg::QPS_ERR);
+        if (error_i[source].send_only) begin
+          op0.target = roci_pkg::QPS_SQE;
+          op0.from = (8'(1) << roci_pkg::QPS_RTS) | (8'(1) << roci_pkg::QPS_SQD);
+        end
         op0.event_valid = error_i[source].event_valid;
         op0.event_type = error_i[source].event_type;
         error_ready_o[source] = 1'b1;
@@ -139,6 +144,7 @@ module context_qp_state #(
                     && !(op1_q.target == roci_pkg::QPS_ERR && read_state == roci_pkg::QPS_ERR);
     state_o.qp = op1_q.qp;
     state_o.state = op1_q.target;
+    state_o.from = roci_pkg::qp_state_e'(read_state);
   end
 
   // RESET is 0, so a cleared table is a table of QPs in RESET

@@ -5,6 +5,7 @@
 //
 // A MAC cannot pause inside a frame, so a frame starts when all of it is buffered. It may start
 // earlier, with START_BEATS (performance.md: the first beat shall leave early), only if
+// - it is of a reliable queue pair (`whole`): of others an aborted frame would be a lost message;
 // - it found nothing in front of it; behind other frames there is nothing to gain;
 // - the MAC takes at most PACE beats in 64 cycles of frames behind their 15th beat, so that memory
 //   is faster (SLOW_MAC: what is believed until the first 64, of any number of frames, tell);
@@ -205,7 +206,8 @@ module ethernet_tx #(
 
   // Without a whole packet in the buffer its only one is the one that is being written.
   assign start = stored_valid && !underrun_valid_o
-                 && (whole_q != '0 || (fresh_q && !late && caution_q == '0 && mac_slow_q
+                 && (whole_q != '0 || (!stored.side.whole && fresh_q && !late && caution_q == '0
+                                       && mac_slow_q
                                        && usage >= USAGE_BITS'(START_BEATS)));
   assign calm = usage == '0 && part_q == PART_IDLE;
   assign carry = has_tag ? (roci_pkg::LANE_BITS+1)'(TAGGED_CARRY)

@@ -9,6 +9,10 @@
 // payload beat is there; one beat per cycle, packets back to back (narrow reads a row word by word in
 // 5 cycles; the shortest packet has 7 beats).
 //
+// UD (wire.md 2.12): the payload stream begins with 48 bytes of the WQE (sq_wqe_ud, address_vector),
+// which are not counted in `payload_length`. They come first (PART_PREFIX) and fill in where the packet
+// goes; the row of the QP has its own Q_Key, number and P_Key only (ctx_qp_path).
+//
 // A path is changed while its QP answers (SQD): from the first word of a row to the last no
 // descriptor is taken, so that a packet has the old path or the new one.
 // Does not: ICRC (packet_icrc_insert), Ethernet header (ethernet_tx: its fields ride beside each
@@ -46,6 +50,10 @@ module packet_header_build (
   // header beats: 2 (wide) or 9 (narrow)
   localparam int unsigned HEADER_BEATS = (HEADER_BYTES + BYTES - 1) / BYTES;
   localparam int unsigned INDEX_BITS = $clog2(HEADER_BEATS + 1);
+  localparam int unsigned PREFIX_BYTES = 48;           // of a UD payload: not payload of the packet
+  localparam int unsigned PREFIX_BEATS = (PREFIX_BYTES + BYTES - 1) / BYTES;   // 1 or 6
+  // wide: the beat with the prefix is also the first one of the message
+  localparam bit PREFIX_SHARES = PREFIX_BYTES % BYTES != 0;
 
   typedef logic [6:0] header_len_t;                    // bytes, 52..72
 
@@ -76,10 +84,9 @@ module packet_header_build (
   );
   assign path = roci_hwif_pkg::ctx_qp_path_t'(row);
 
+  roci_pkg::gid_index_t gid_index;                     // which GID of the port is looked at
   logic [127:0] sgid;
-  context_gid_copy u_gids (
-    .clk_i, .ctx_i, .index_i(roci_pkg::gid_index_t'(path.sgid_index)), .gid_o(sgid)
-  );
+  context_gid_copy u_gids (.clk_i, .ctx_i, .index_i(gid_index), .gid_o(sgid));
 
   // ------------------------------------------------------------ stage 1: row is being read for desc1
   // Stage 2 holds the finished header. A read of the context bus does not wait for the link: it takes
@@ -94,6 +101,7 @@ module packet_header_build (
   roci_pkg::packet_len_t payload_len_q;
   logic [1:0] pad_q;
   roci_pkg::packet_side_t side_q;
+  logic datagram_q;                                    // UD
   logic packet_done;                                   // last beat of the packet in stage 2 goes
 
   assign stage2_free = !header_valid_q || packet_done;
@@ -128,8 +136,10 @@ module packet_header_build (
   end
 
   // -------------------------------------------------------------------- header of desc1, as numbers
-  // Opcode groups, wire.md 1.4: low 5 bits for RC and UC. UD joins with its own extended header.
+  // Opcode groups, wire.md 1.4: low 5 bits for RC and UC. UD has DETH and perhaps ImmDt.
   logic [4:0] operation;
+  logic is_datagram;
+  logic is_unreliable;                                 // UC, UD
   logic has_reth, has_imm, has_ieth, has_aeth, has_atomic, has_atomic_ack;
   header_len_t header_len;
   logic [1:0] pad;
@@ -143,8 +153,11 @@ module packet_header_build (
 
   always_comb begin
     operation = desc1_q.opcode[4:0];
+    is_unreliable = desc1_q.opcode[7:5] == roci_hwif_pkg::TRANSPORT_UC
+                    || desc1_q.opcode[7:5] == roci_hwif_pkg::TRANSPORT_UD;
     has_reth = operation == 5'h06 || operation == 5'h0a || operation == 5'h0b
                || operation == 5'h0c;
+    is_datagram = desc1_q.opcode[7:5] == roci_hwif_pkg::TRANSPORT_UD;
     has_imm = operation == 5'h03 || operation == 5'h05 || operation == 5'h09
               || operation == 5'h0b;
     has_ieth = operation == 5'h16 || operation == 5'h17;
@@ -158,7 +171,7 @@ module packet_header_build (
                  + (has_aeth ? header_len_t'(4) : header_len_t'(0))
                  + (has_imm || has_ieth ? header_len_t'(4) : header_len_t'(0))
                  + (has_atomic ? header_len_t'(12) : header_len_t'(0))
-                 + (has_atomic_ack ? header_len_t'(8) : header_len_t'(0));
+                 + (has_atomic_ack || is_datagram ? header_len_t'(8) : header_len_t'(0));
     pad = -desc1_q.payload_length[1:0];
 
     grh = '0;
@@ -188,7 +201,11 @@ module packet_header_build (
 
     // An atomic has the first 12 bytes of a RETH; its operands come as payload (wire.md 1.3).
     extension = '0;
-    if (has_aeth) begin
+    if (is_datagram) begin
+      // own Q_Key, which the one of the WQE replaces; own number (ctx_qp_path)
+      extension[EXTENSION_BYTES*8-1-:8*8] = {path.dgid_low[31:0], 8'd0, path.dgid_low[55:32]};
+      extension[(EXTENSION_BYTES-8)*8-1-:4*8] = desc1_q.imm;
+    end else if (has_aeth) begin
       extension[EXTENSION_BYTES*8-1-:4*8] = aeth;
       extension[(EXTENSION_BYTES-4)*8-1-:8*8] = desc1_q.va;
     end else if (has_reth || has_atomic) begin
@@ -204,6 +221,10 @@ module packet_header_build (
   end
 
   // ------------------------------------------------------------- stage 2: the packet that goes out
+  logic prefix_step, prefix_last;                      // a beat of the prefix is taken in; the last one
+  logic [PREFIX_BEATS-1:0] prefix_here;
+  logic [PREFIX_BYTES-1:0][7:0] prefix;
+
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       header_valid_q <= 1'b0;
@@ -212,43 +233,97 @@ module packet_header_build (
     end
     if (stage2_free) begin
       header_q <= header_bytes;
+      datagram_q <= is_datagram;
       header_len_q <= header_len;
       payload_len_q <= desc1_q.payload_length;
       pad_q <= pad;
+      side_q.whole <= is_unreliable;
       side_q.ethernet <= '{dmac: path.dmac, smac: port_i.mac, vlan_valid: path.vlan_valid,
                            tci: path.tci};
       side_q.done <= '{fate: roci_pkg::TX_SENT, source: desc1_q.source, qp: desc1_q.qp,
                        psn: desc1_q.psn, wqe_index: desc1_q.wqe_index, colour: desc1_q.colour};
     end
+
+    // The prefix: sq_wqe_ud (Q_Key, number) and address_vector, with numbers in little endian.
+    if (prefix_here[0/BYTES]) begin
+      // bit 31: the own one (wire.md 2.12)
+      if (!prefix[3][7]) begin
+        for (int unsigned b = 0; b < 4; b++) header_q[8*(52+b)+:8] <= prefix[3 - b];
+      end
+      for (int unsigned b = 0; b < 3; b++) header_q[8*(45+b)+:8] <= prefix[6 - b];
+    end
+    for (int unsigned b = 0; b < 16; b++) begin
+      if (prefix_here[(16 + b)/BYTES]) header_q[8*(24+b)+:8] <= prefix[16 + b];
+    end
+    if (prefix_here[32/BYTES]) begin
+      for (int unsigned b = 0; b < 6; b++) side_q.ethernet.dmac[8*(5-b)+:8] <= prefix[32 + b];
+      side_q.ethernet.tci <= {prefix[39], prefix[38]};
+    end
+    if (prefix_here[40/BYTES]) begin
+      side_q.ethernet.vlan_valid <= prefix[40][0];
+      header_q[8*8+:128] <= header_bytes[8*8+:128];    // of the GID that is chosen here
+      header_q[8*7+:8] <= prefix[42];
+      header_q[3:0] <= prefix[43][7:4];
+      header_q[8*1+:8] <= {prefix[43][3:0], prefix[46][3:0]};
+      header_q[8*2+:8] <= prefix[45];
+      header_q[8*3+:8] <= prefix[44];
+    end
   end
 
   // Whole header beats first, then the payload moved up by what is left of the header (`carry`
   // bytes), then at most one beat with what the last payload beat pushed out.
-  typedef enum logic [1:0] {PART_HEADER, PART_PAYLOAD, PART_TAIL} part_e;
-  part_e part_q, part;
+  typedef enum logic [1:0] {PART_HEADER, PART_PAYLOAD, PART_TAIL, PART_PREFIX} part_e;
+  part_e part_q, part, first_part;
   logic started_q;                                     // part_q is of the packet in stage 2
+  logic prefix_err_q;                                  // it ended the packet, with an error
   logic [INDEX_BITS-1:0] beat_index_q, beat_index;     // of header beats
   logic [INDEX_BITS-1:0] whole_beats;                  // header beats that are full
-  logic [roci_pkg::LANE_BITS-1:0] carry;
-  logic has_payload;
+  logic [roci_pkg::LANE_BITS-1:0] carry;               // lanes that the payload moves up
+  logic [roci_pkg::BYTES_BITS-1:0] first_bytes;        // of the header, in the first beat with payload
+  logic has_payload, shares;
+  logic first_payload;
   roci_pkg::beat_t carried_q;                          // bytes pushed out of the last payload beat
   logic [roci_pkg::DATA_BITS-1:0] carry_bytes;         // low `carry` bytes of the next beat
-  logic [roci_pkg::DATA_BITS-1:0] rotated, low_mask, payload_masked;
+  logic [roci_pkg::DATA_BITS-1:0] rotated, low_mask, front_mask, payload_masked;
   logic [roci_pkg::BYTES_BITS:0] joined;               // bytes of carry + payload beat + pad
   logic beat_valid, beat_ready;
   roci_pkg::beat_t beat;
 
-  assign has_payload = payload_len_q != '0;
-  assign whole_beats = INDEX_BITS'(header_len_q >> roci_pkg::LANE_BITS);
-  assign carry = header_len_q[roci_pkg::LANE_BITS-1:0];
+  // The prefix of a beat that it shares with the message is overwritten by the header: what moves up are
+  // the bytes behind it, by what the header is longer; the payload is never empty then.
+  assign shares = PREFIX_SHARES && datagram_q;
+  assign has_payload = payload_len_q != '0 || shares;
+  assign whole_beats = shares ? '0 : INDEX_BITS'(header_len_q >> roci_pkg::LANE_BITS);
+  assign carry = shares ? roci_pkg::LANE_BITS'(header_len_q - header_len_t'(PREFIX_BYTES))
+                        : header_len_q[roci_pkg::LANE_BITS-1:0];
+  assign first_bytes = shares ? roci_pkg::BYTES_BITS'(header_len_q) : {1'b0, carry};
   assign beat_index = started_q ? beat_index_q : '0;
-  assign part = started_q ? part_q
-              : (whole_beats != '0 || !has_payload) ? PART_HEADER : PART_PAYLOAD;
+  assign first_part = (whole_beats != '0 || !has_payload) ? PART_HEADER : PART_PAYLOAD;
+  assign part = started_q ? part_q : datagram_q ? PART_PREFIX : first_part;
+
+  assign prefix_step = header_valid_q && part == PART_PREFIX && payload_valid_i;
+  assign prefix_last = beat_index == INDEX_BITS'(PREFIX_BEATS - 1);
+
+  // which bytes of the prefix are at the lanes of this beat, and all of them by their lanes
+  always_comb begin
+    for (int unsigned k = 0; k < PREFIX_BEATS; k++) begin
+      prefix_here[k] = prefix_step && beat_index == INDEX_BITS'(k);
+    end
+    for (int unsigned b = 0; b < PREFIX_BYTES; b++) prefix[b] = payload_i.data[8*(b%BYTES)+:8];
+  end
+
+  // the one place where a GID of the port is chosen
+  always_comb begin
+    gid_index = roci_pkg::gid_index_t'(path.sgid_index);
+    if (prefix_step) gid_index = roci_pkg::gid_index_t'(prefix[41]);
+  end
 
   // bytes behind the end of the payload are zero: pad (wire.md 1.5) and the start of the ICRC
   assign payload_masked = payload_i.data
                           & roci_lane_pkg::bits(roci_lane_pkg::below(payload_i.bytes));
   assign low_mask = roci_lane_pkg::bits(roci_lane_pkg::below({1'b0, carry}));
+  assign front_mask = first_payload ? roci_lane_pkg::bits(roci_lane_pkg::below(first_bytes))
+                                    : low_mask;
 
   // byte b of the payload goes to lane (b + carry) mod BYTES; carry is a multiple of 4
   common_rotate #(
@@ -271,8 +346,8 @@ module packet_header_build (
       end
     end
   end
-  assign carry_bytes = (started_q && part_q == PART_PAYLOAD && !first_payload_q) ? carried_q.data
-                                                                                  : header_rest;
+  assign first_payload = !(started_q && part_q == PART_PAYLOAD && !first_payload_q);
+  assign carry_bytes = first_payload ? header_rest : carried_q.data;
 
   always_comb begin
     joined = (roci_pkg::BYTES_BITS+1)'(carry) + (roci_pkg::BYTES_BITS+1)'(payload_i.bytes)
@@ -297,16 +372,18 @@ module packet_header_build (
           end else if (carry == '0 && beat_index + 1'b1 == whole_beats) begin
             beat.last = 1'b1;
           end
+          beat.err = beat.last && prefix_err_q;
         end
       end
       PART_PAYLOAD: begin
         beat_valid = header_valid_q && payload_valid_i;
         payload_ready_o = header_valid_q && beat_ready;
-        beat.data = (rotated & ~low_mask) | (carry_bytes & low_mask);
+        beat.data = (rotated & ~front_mask) | (carry_bytes & front_mask);
         beat.last = payload_i.last && joined <= (roci_pkg::BYTES_BITS+1)'(BYTES);
         beat.bytes = beat.last ? roci_pkg::BYTES_BITS'(joined) : roci_pkg::BYTES_BITS'(BYTES);
         beat.err = beat.last && payload_i.err;
       end
+      PART_PREFIX: payload_ready_o = header_valid_q && !PREFIX_SHARES;
       default: begin
         beat_valid = 1'b1;
         beat = carried_q;
@@ -330,10 +407,20 @@ module packet_header_build (
         part_q <= payload_i.last ? PART_TAIL : PART_PAYLOAD;
       end
     end
+    if (prefix_step) begin
+      part_q <= prefix_last ? first_part : PART_PREFIX;
+      beat_index_q <= prefix_last ? '0 : beat_index + 1'b1;
+      first_payload_q <= 1'b1;
+    end
     if (rst_i) begin
       started_q <= 1'b0;
+      prefix_err_q <= 1'b0;
     end else if (beat_valid && beat_ready) begin
       started_q <= !beat.last;
+      if (beat.last) prefix_err_q <= 1'b0;
+    end else if (prefix_step) begin
+      started_q <= 1'b1;
+      if (!PREFIX_SHARES && payload_i.last) prefix_err_q <= payload_i.err;
     end
   end
 

@@ -329,6 +329,7 @@ module packet_rx_commit #(
   end
   always_ff @(posedge clk_i) begin
     if (asks_error && item_finished) begin
+      error_o.send_only <= 1'b0;
       error_o.qp <= item_q.item.qp;
       if (item_q.item.end_info.error_valid) begin
         error_o.event_valid <= item_q.item.end_info.error_event != 8'h00;

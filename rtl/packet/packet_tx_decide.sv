@@ -10,8 +10,8 @@
 //   silently, since their source was ahead; earlier ones (retransmissions) still pass, so that
 //   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
 //   refused response has its very PSN. The poison ends with INIT, the way out of RESET:
-//   items of the old life are gone by then;
-// - ERR poisons all requests of its QP: none is decided any more, so that nothing reads the program's
+//   items of the old life are gone by then; that of requests also with SQE → RTS, for the same reason;
+// - ERR and SQE poison all requests of their QP: none is decided any more, so that nothing reads the program's
 //   memory behind the flush (packet_tx_drain waits for those that are decided). Responses pass: the
 //   ones before a fatal NAK are still sent in ERR (architecture.md 3.2);
 // - a request waits here until its source has judged the refusal: a retransmission that was overtaken
@@ -69,7 +69,7 @@ module packet_tx_decide #(
   input  wire                      refused_response_ready_i,
   output roci_pkg::tx_refused_t    refused_response_o,
 
-  input  roci_pkg::state_bcast_t   state_i,     // INIT ends a poison, ERR is one for requests
+  input  roci_pkg::state_bcast_t   state_i,     // INIT ends a poison, ERR and SQE are one for requests
   output logic                     decided_o,   // pulse: a packet is decided
   input  wire                      done_valid_i,
   input  roci_pkg::tx_done_t       done_i,      // a packet has left, or was aborted
@@ -81,7 +81,7 @@ module packet_tx_decide #(
 
   typedef struct packed {
     logic valid;
-    logic all;                         // ERR: at any PSN
+    logic all;                         // ERR, SQE: at any PSN
     roci_pkg::psn_t psn;
   } poison_t;
 
@@ -122,7 +122,7 @@ module packet_tx_decide #(
   logic item_valid_q;
   waiting_t item_q;
   poison_t poison;                   // row of item_q
-  logic dead_q;                      // ERR came since it was read: a request
+  logic dead_q;                      // ERR or SQE came since it was read: a request
   logic item_finished;
 
   logic bad_q;                       // an earlier piece of this packet failed
@@ -144,7 +144,7 @@ module packet_tx_decide #(
   logic refused_ready;
   roci_pkg::tx_refused_t refused;
   logic decide, discard;
-  logic init_now, error_now, mark_now, poison_write;
+  logic init_now, recover_now, error_now, mark_now, poison_write;
   poison_index_t init_index_request, init_index_response;
 
   assign waiting = waiting_t'(waiting_bits);
@@ -196,11 +196,14 @@ module packet_tx_decide #(
     poison_write = discard && refuse && !(is_request && stale_q);
   end
 
-  // an INIT clears both rows of its QP: requests in its own cycle, responses in the next one; an ERR
-  // fills that of requests
+  // an INIT clears both rows of its QP: requests in its own cycle, responses in the next one; SQE → RTS
+  // clears that of requests, ERR and SQE fill it
   assign init_now = (state_i.valid && state_i.state == roci_pkg::QPS_INIT) || init_pending_q;
-  assign error_now = state_i.valid && state_i.state == roci_pkg::QPS_ERR;
-  assign mark_now = init_now || error_now;
+  assign recover_now = state_i.valid && state_i.state == roci_pkg::QPS_RTS
+                       && state_i.from == roci_pkg::QPS_SQE;
+  assign error_now = state_i.valid && (state_i.state == roci_pkg::QPS_ERR
+                                       || state_i.state == roci_pkg::QPS_SQE);
+  assign mark_now = init_now || recover_now || error_now;
   assign init_index_request = {roci_pkg::TX_REQUEST, state_i.qp};
   assign init_index_response = {roci_pkg::TX_RESPONSE, init_qp_q};
 
@@ -211,7 +214,7 @@ module packet_tx_decide #(
   always_comb begin
     poison_waddr = init_pending_q ? init_index_response
                  : mark_now ? init_index_request : item_index;
-    poison_wdata = '{valid: !init_now, all: error_now || dead_q, psn: item_q.desc.psn};
+    poison_wdata = '{valid: !(init_now || recover_now), all: error_now || dead_q, psn: item_q.desc.psn};
   end
 
   // a row written in the cycle in which it is read comes out new
@@ -315,19 +318,21 @@ module packet_tx_decide #(
   // ------------------------------------------------------------------------- payload ahead, in beats
   localparam int unsigned BYTES = roci_pkg::DATA_BYTES;
   localparam int unsigned LANDING_BEATS = roci_config_pkg::PAYLOAD_LANDING_BYTES / BYTES;
-  localparam int unsigned PACKET_BEATS = 4096 / BYTES;         // of the largest
+  localparam int unsigned PREFIX_BYTES = 48;                   // of datagrams (packet_header_build)
+  localparam int unsigned PACKET_BEATS = (PREFIX_BYTES + 4096 + BYTES - 1) / BYTES;   // of the largest
   typedef logic [$clog2(LANDING_BEATS+1)-1:0] beats_t;
   beats_t ahead_q, ahead_d;
 
-  // every packet comes out in beats of its own
-  function automatic beats_t beats(input roci_pkg::packet_len_t bytes);
-    return beats_t'((32'(bytes) + BYTES - 1) / BYTES);
+  // every packet comes out in beats of its own; a datagram with its address vector before it
+  function automatic beats_t beats(input roci_pkg::tx_desc_t desc);
+    return beats_t'((32'(desc.payload_length) + BYTES - 1
+                     + (desc.opcode[7:5] == roci_hwif_pkg::TRANSPORT_UD ? PREFIX_BYTES : 0)) / BYTES);
   endfunction
 
   always_comb begin
     ahead_d = ahead_q - beats_t'(gathered_i);
-    if (enter) ahead_d = ahead_d + beats(item_i.desc.payload_length);
-    if (discard) ahead_d = ahead_d - beats(item_q.desc.payload_length);
+    if (enter) ahead_d = ahead_d + beats(item_i.desc);
+    if (discard) ahead_d = ahead_d - beats(item_q.desc);
   end
 
   always_ff @(posedge clk_i) begin

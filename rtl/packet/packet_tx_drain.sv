@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// packet_tx_drain: tells when all that was decided of a QP before its ERR has left.
+// packet_tx_drain: tells when all that was decided of a QP before its ERR or SQE has left.
 //
-// A decided packet always leaves and may read its payload long after its QP went to ERR. What waits
+// A decided packet always leaves and may read its payload long after its QP failed. What waits
 // undecided is discarded by packet_tx_decide from then on, so nothing of the QP reads its buffers
 // any more once as many packets have left as were decided at that moment: then `drained` tells
 // requester_ack, which flushes (rule 4 for what is read; for what is written it is the token
-// ACK_EVENT_DRAINED). One number per QP in ERR, in the order of the broadcasts: they rise, so that
-// only the first is compared.
+// ACK_EVENT_DRAINED). One number per QP that failed, in the order of the broadcasts: they rise, so
+// that only the first is compared. ERR behind SQE adds nothing: nothing was decided in between.
 //
-// The fence counts a QP in here as work of the colour of its ERR: it has left before the QP can
-// come to INIT, and nothing of an old life is told of a new one. So it is never here twice.
+// The fence counts a QP in here as work of the colour of its failure: it has left before the QP can
+// come to INIT or from SQE to RTS, and nothing of an old life is told of a new one. So it is never
+// here twice.
 //
 // Does not: look at packets. Decided packets leave in order, each with exactly one `done_valid_i`.
 // Neighbours: context_qp_state, packet_tx_decide, ethernet_route → here → requester_ack.
@@ -20,11 +21,11 @@ module packet_tx_drain (
   input  wire                      clk_i,
   input  wire                      rst_i,           // synchronous, active high
 
-  input  roci_pkg::state_bcast_t   state_i,         // ERR: a QP enters
+  input  roci_pkg::state_bcast_t   state_i,         // ERR, SQE: a QP enters
   input  wire                      decided_i,       // a packet is decided
   input  wire                      done_valid_i,    // a decided packet has left
 
-  // always taken soon: a QP in ERR of which no packet is to come
+  // always taken soon: a QP in ERR or SQE of which no packet is to come
   output logic                     drained_valid_o,
   input  wire                      drained_ready_i,
   output roci_pkg::qp_t            drained_o,
@@ -47,13 +48,17 @@ module packet_tx_drain (
   } entry_t;
 
   number_t decided_q, left_q;          // packets so far
-  logic push_q;
+  logic fails, push_q;
   entry_t push, head;
   roci_pkg::qp_t push_qp_q;
   roci_pkg::colour_t push_colour_q;    // of the QP that came last
   logic ready, head_valid, here;
   logic [$clog2(QPS+1)-1:0] usage;
   number_t ahead;                      // how far `left_q` is behind the number of the head
+
+  assign fails = state_i.valid
+                 && (state_i.state == roci_pkg::QPS_SQE
+                     || (state_i.state == roci_pkg::QPS_ERR && state_i.from != roci_pkg::QPS_SQE));
 
   // a packet that is decided in the cycle of the broadcast is one of before
   assign push = '{colour: push_colour_q, qp: push_qp_q, number: decided_q};
@@ -79,8 +84,8 @@ module packet_tx_drain (
   end
 
   always_ff @(posedge clk_i) begin
-    push_q <= state_i.valid && state_i.state == roci_pkg::QPS_ERR;
-    if (state_i.valid && state_i.state == roci_pkg::QPS_ERR) begin
+    push_q <= fails;
+    if (fails) begin
       push_qp_q <= state_i.qp;
       push_colour_q <= colour_i;
     end

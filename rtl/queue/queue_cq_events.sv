@@ -265,7 +265,7 @@ module queue_cq_events (
     .usage_o(errors_queued)
   );
 
-  assign error_o = '{qp: error_qp, event_valid: 1'b1,
+  assign error_o = '{send_only: 1'b0, qp: error_qp, event_valid: 1'b1,
                      event_type: 8'(roci_hwif_pkg::EQE_TYPE_QP_FATAL)};
   assign ready_o = news_ready && event_push_ready && error_push_ready;
 

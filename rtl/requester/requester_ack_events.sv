@@ -16,7 +16,8 @@
 //
 // In ERR a token comes through the ordered writer, behind all READ data of the QP that will ever be
 // placed (`drained`), and packet_tx_drain tells when the last packet that was decided has read its
-// payload and left (`tx_drained`): before both nothing may be flushed (rule 4).
+// payload and left (`tx_drained`): before both nothing may be flushed (rule 4). In SQE (UC, UD) it is
+// the latter alone, and PSNs go on with the first one that did not leave.
 //
 // Does not: pop records, count retries.
 // Neighbours: host_dma_write, ethernet_route, packet_tx_decide, packet_tx_drain,
@@ -35,7 +36,7 @@ module requester_ack_events (
   input  roci_pkg::tx_done_t            tx_done_i,     // of requests and responses
   input  roci_pkg::state_bcast_t        state_i,
 
-  // in ERR: no packet is on its way; not before what came with state_i earlier
+  // in ERR or SQE: no packet is on its way; not before what came with state_i earlier
   input  wire                           tx_drained_valid_i,
   output logic                          tx_drained_ready_o,
   input  roci_pkg::qp_t                 tx_drained_i,
@@ -103,7 +104,7 @@ module requester_ack_events (
     logic [4:0] rnr_code;
     roci_pkg::sq_index_t wqe_index;         // OP_LOCAL, OP_TX_DONE
     logic sqd;                              // OP_STATE: SQD
-    logic fresh;                            // OP_STATE: RESET or INIT
+    logic fresh;                            // OP_STATE: RESET, INIT, or RTS after SQE
     logic [6:0] status;                     // failures
     logic [7:0] vendor_status;
     requester_pkg::ack_clear_t clear;       // OP_CLEAR
@@ -122,13 +123,15 @@ module requester_ack_events (
   operation_t op;
   logic state_valid, state_ready, state_room, state_sqd, state_fresh;
   roci_pkg::qp_t state_qp;
-  logic init_sent;
+  logic tx_request, init_sent;
+  logic clear_open, restart_sent;           // a restart writes next_psn as well
 
   // State changes are rare and wait here for a free cycle.
   common_fifo #(.WIDTH(2 + $bits(roci_pkg::qp_t)), .DEPTH(16)) u_states (
     .clk_i, .rst_i,
     .in_valid_i(state_i.valid), .in_ready_o(state_room),
-    .in_i({state_i.state == roci_pkg::QPS_RESET || state_i.state == roci_pkg::QPS_INIT,
+    .in_i({state_i.state == roci_pkg::QPS_RESET || state_i.state == roci_pkg::QPS_INIT
+           || (state_i.state == roci_pkg::QPS_RTS && state_i.from == roci_pkg::QPS_SQE),
            state_i.state == roci_pkg::QPS_SQD, state_i.qp}),
     .out_valid_o(state_valid), .out_ready_i(state_ready),
     .out_o({state_fresh, state_sqd, state_qp}), .usage_o()
@@ -157,13 +160,16 @@ module requester_ack_events (
     ack_event_ready_o = 1'b0;
     init_ready_o = 1'b0;
     tx_drained_ready_o = 1'b0;
-    // next_psn first: its write port belongs to sent_i
-    init_sent = init_valid_i && !init_sent_q && !sent_i.valid;
+    // next_psn first, or with it: its write port belongs to sent_i
+    tx_request = tx_done_valid_i && tx_done_i.source == roci_pkg::TX_REQUEST;
+    clear_open = !clear_i.restart || !sent_i.valid;
+    restart_sent = clear_valid_i && clear_i.restart && clear_open && !tx_request;
+    init_sent = init_valid_i && !init_sent_q && !sent_i.valid && !restart_sent;
 
     // Requests that left come one in three cycles, as the packetizer makes them (one per cycle for
     // a while, if short ones waited behind a long packet); the others are rare: acknowledge events
     // always get through. Responses that left are of no interest.
-    if (tx_done_valid_i && tx_done_i.source == roci_pkg::TX_REQUEST) begin
+    if (tx_request) begin
       op.op = OP_TX_DONE;
       op.qp = tx_done_i.qp;
       op.psn = tx_done_i.psn;
@@ -176,7 +182,8 @@ module requester_ack_events (
       op.op = OP_CLEAR;
       op.qp = clear_i.qp;
       op.clear = clear_i;
-      clear_ready_o = 1'b1;
+      clear_ready_o = clear_open;
+      op_valid = clear_open;
     end else if (state_valid) begin
       op.op = OP_STATE;
       op.qp = state_qp;
@@ -301,8 +308,8 @@ module requester_ack_events (
       end
 
       OP_TIMER: begin
-        // void if the QP went on since, or if nothing is outstanding
-        if (distance == '0 && window != '0 && !fatal) begin
+        // void if the QP went on since, or if nothing is outstanding; nobody answers UC and UD
+        if (distance == '0 && window != '0 && !fatal && qp_type == roci_pkg::QPT_RC) begin
           next.timer = 1'b1;
           push = 1'b1;
         end
@@ -383,6 +390,7 @@ module requester_ack_events (
     // A packet that is made was begun before the packetizer knew of SQD: it does so two cycles
     // after the broadcast, when that is here at the earliest. `next_psn` is that of a cycle ago.
     sending = (making_i && making_qp_i == op_q.qp) || (sent_i.valid && sent_i.qp == op_q.qp);
+    next.unreliable = qp_type != roci_pkg::QPT_RC;
     next.idle = next.sqd && !sending && (accepted ? new_acked == next_psn : window == '0);
     row_write = op_valid_q;
   end
@@ -420,9 +428,9 @@ module requester_ack_events (
   );
 
   common_ram_sdp #(.WIDTH($bits(roci_pkg::psn_t)), .DEPTH(QPS), .STYLE(STYLE)) u_next_psn (
-    .clk_i, .we_i(sent_i.valid || init_sent),
-    .waddr_i(sent_i.valid ? sent_i.qp : init_qp_i),
-    .wdata_i(sent_i.valid ? sent_i.next_psn : init_psn_i),
+    .clk_i, .we_i(sent_i.valid || init_sent || restart_sent),
+    .waddr_i(sent_i.valid ? sent_i.qp : restart_sent ? clear_i.qp : init_qp_i),
+    .wdata_i(sent_i.valid ? sent_i.next_psn : restart_sent ? clear_i.acked_psn : init_psn_i),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(next_psn)
   );
 

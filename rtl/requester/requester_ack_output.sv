@@ -3,7 +3,7 @@
 // requester_ack_output: carries out what the walk of a QP decided.
 //
 // Turns actions into completions (with the QP's CQ and number), requests to requester_retry, wakes
-// of the scheduler, requests for ERR, SQ_DRAINED events, and notes to the event rows. Each has its
+// of the scheduler, requests for ERR or SQE, SQ_DRAINED events, and notes to the event rows. Each has its
 // own small queue; room_o tells the walker that two more actions fit whatever they are, so the walk
 // never stops inside a step. An action's outputs leave in its order, except among each other:
 // a completion may leave after the request or wake of a later action.
@@ -83,6 +83,7 @@ module requester_ack_output #(
 
   typedef struct packed {
     roci_pkg::colour_t colour;
+    logic send_only;
     roci_pkg::qp_t qp;
   } error_t;
 
@@ -159,7 +160,7 @@ module requester_ack_output #(
   common_fifo #(.WIDTH($bits(error_t)), .DEPTH(SMALL)) u_errors (
     .clk_i, .rst_i,
     .in_valid_i(action_valid_i && action_i.fail), .in_ready_o(in_ready[3]),
-    .in_i({action_i.colour, action_i.qp}),
+    .in_i({action_i.colour, target.qp_type != roci_pkg::QPT_RC, action_i.qp}),
     .out_valid_o(state_error_valid_o), .out_ready_i(state_error_ready_i), .out_o(error),
     .usage_o(errors)
   );
@@ -193,6 +194,7 @@ module requester_ack_output #(
 
     // a failure tells by its completion: no asynchronous event (wire.md 2.14)
     state_error_o = '0;
+    state_error_o.send_only = error.send_only;
     state_error_o.qp = error.qp;
 
     event_o = '0;

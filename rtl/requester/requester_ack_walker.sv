@@ -9,9 +9,10 @@
 //  1. the oldest WQE is done (all its PSNs acknowledged; local operations and NOPs at once): pop
 //     it;
 //  2. its packet cannot go out, or the peer refused it for good: the QP fails with that status;
-//  3. the QP is in ERR or SQE: go back to the oldest WQE, in ERR not before all READ data of the QP
-//     is in memory and all its packets have left (`drained`, `tx_drained`); from then on only records
-//     written again count, as flush records, the first with the status of the failure (wire.md 2.15);
+//  3. the QP is in ERR or SQE: go back to the oldest WQE, not before all its packets have left
+//     (`tx_drained`), in ERR also all READ data of the QP is in memory (`drained`); from then on only
+//     records written again count, as flush records, the first with the status of the failure
+//     (wire.md 2.15). Behind SQE the PSNs go on with what never left;
 //  4. a NAK, the timer or an underrun is pending: ask requester_retry to go back. Everything below
 //     the PSN is popped by then. The visit ends, and none of the QP begins before the answer, so
 //     that the rewind point is still the oldest WQE when it is applied.
@@ -440,28 +441,35 @@ module requester_ack_walker #(
       next.flags.status = facts_q.details.status;
       next.flags.vendor_status = facts_q.details.vendor_status;
       action.fail = !step3_q.flags.flushing;
-      leave = 1'b0;
+      leave = facts_q.events.unreliable && !facts_q.error;   // SQE brings it back
 
     end else if (facts_q.error && !step3_q.flags.flushing) begin
       // READ data that was let through before the ERR must be in memory, payload that was decided must
       // be read
-      if (facts_q.sqe || (facts_q.events.drained && facts_q.events.tx_drained)) begin
+      if (facts_q.events.tx_drained && (facts_q.sqe || facts_q.events.drained)) begin
         request.cause = roci_pkg::RETRY_FLUSH;
         action.request = 1'b1;
         action.clear = 1'b1;
         cleared.failure = 1'b1;
+        cleared.restart = facts_q.sqe;
+        if (facts_q.sqe) next.position.oldest_psn = facts_q.events.acked_psn;
         next.flags.flushing = 1'b1;
         next.flags.locked = 1'b1;
       end
 
     end else if (step3_q.flags.flushing || step3_q.flags.failing) begin
-      // waits for ERR, or for the next flush record
+      // waits for ERR or SQE, or for the next flush record; somebody may have taken the QP from SQE
+      // to RTS before it came here
+      action.fail = facts_q.events.unreliable && !step3_q.flags.flushing;
 
     end else if (facts_q.pending) begin
-      action.request = 1'b1;
-      action.clear = 1'b1;
-      next.flags.locked = 1'b1;
-      next.flags.progressed = 1'b0;
+      // UC, UD: what was sent of other WQEs is on its way out, and that is its acknowledgement
+      if (!(facts_q.events.unreliable && facts_q.cause == roci_pkg::RETRY_OVERTAKEN)) begin
+        action.request = 1'b1;
+        action.clear = 1'b1;
+        next.flags.locked = 1'b1;
+        next.flags.progressed = 1'b0;
+      end
       next.flags.stop_told = facts_q.events.local_valid;
       tell = facts_q.events.local_valid;
 
@@ -487,7 +495,7 @@ module requester_ack_walker #(
     request.rnr_code = facts_q.details.rnr_code;
     request.qp = step3_q.entry.qp;
     request.point.wqe_index = step3_q.position.oldest_index;
-    request.point.first_psn = step3_q.position.oldest_psn;
+    request.point.first_psn = next.position.oldest_psn;
     request.point.resume_psn = facts_q.events.acked_psn;
     request.point.read_ordinal = step3_q.position.reads_done;
     action.retry = request;

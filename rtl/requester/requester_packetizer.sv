@@ -19,7 +19,9 @@
 //   packet is shown; `sent_o` pulses with the last item of each packet. A READ record (of READs and
 //   atomics) is written when the READ is sent first, not again: responses are placed by it meanwhile,
 //   and the ring that the WQE is fetched from again belongs to the program.
-// - Of an atomic the operands are the payload, read from the ring like inline data.
+// - Of an atomic the operands are the payload, read from the ring like inline data. The payload of a
+//   datagram (UD) begins with the WQE's bytes 16 to 63, for packet_header_build; nobody else counts
+//   them as payload. A datagram that is longer than the MTU gives a record only.
 // - In ERR each WQE gives a flush record and no packet; a WQE that cannot be executed is reported
 //   (`local_error_o`) and stalls there until the QP fails for it.
 // - The end of a message may go without AckReq because the next message will ask. If that one then
@@ -67,6 +69,7 @@ module requester_packetizer #(
   input  wire                              others_queued_i,   // somebody else is in the scheduler
   input  wire                              others_fetched_i,  // somebody else is behind
   input  wire roci_pkg::colour_t           colour_i,       // of what is fetched now (rule 8)
+  input  wire [roci_pkg::GIDS-1:0]         gid_valid_i,    // of the port: for address vectors
 
   // packets
   output logic                             item_valid_o,
@@ -98,6 +101,7 @@ module requester_packetizer #(
   localparam int unsigned CYCLE_BITS = $clog2(QUANTUM_CYCLES + 1);
   localparam int unsigned HELD_BITS = 4;               // WQEs in here: three, and some room
   localparam roci_pkg::packet_len_t OPERAND_BYTES = 13'd16;   // of an atomic (sq_wqe_atomic)
+  localparam roci_pkg::packet_len_t PREFIX_BYTES = 13'd48;    // of a datagram (sq_wqe_ud, address_vector)
 
   typedef enum logic [3:0] {
     IDLE,        // no WQE
@@ -126,6 +130,7 @@ module requester_packetizer #(
   logic [31:0] left_q;                 // bytes of the message from psn_q on
   roci_pkg::addr_t va_q;               // at the peer: of a READ, from psn_q on
   logic [8:0] inline_q;                // inline bytes used
+  logic prefix_q;                      // the address vector goes first
 
   logic packet_last_q;                 // the packet at work ends the message
   roci_pkg::packet_len_t packet_left_q;  // its bytes to come
@@ -174,7 +179,7 @@ module requester_packetizer #(
   requester_wqe_front u_front (
     .clk_i, .rst_i,
     .block_valid_i, .block_ready_o, .block_i,
-    .wqe_valid_o(wqe_valid), .wqe_ready_i(wqe_ready), .wqe_o(front_wqe),
+    .wqe_valid_o(wqe_valid), .wqe_ready_i(wqe_ready), .wqe_o(front_wqe), .gid_valid_i,
     .sge_valid_o(sge_valid), .sge_ready_i(sge_ready), .sge_o(front_sge),
     .begin_valid_o(begin_valid), .begin_colour_o(begin_colour)
   );
@@ -213,6 +218,7 @@ module requester_packetizer #(
 
   // ------------------------------------------------------------------------------ decide
   logic is_fetch, is_read, skips;
+  logic reliable;                      // somebody acknowledges
   logic [31:0] mtu;
   logic packet_last;
   roci_pkg::packet_len_t packet_len;
@@ -221,6 +227,7 @@ module requester_packetizer #(
 
   assign is_fetch = requester_send_pkg::is_fetch(wqe.kind);
   assign is_read = wqe.kind == requester_send_pkg::KIND_READ;
+  assign reliable = look.ctx.qp_type == roci_hwif_pkg::QP_TYPE_RC;
 
   always_comb begin
     if (begun_q) begin
@@ -231,6 +238,8 @@ module requester_packetizer #(
         row.epoch = wqe.epoch;
         row.next_psn = look.point.first_psn;
         row.resume_psn = look.point.resume_psn;
+        // UC, UD: nothing is sent again; behind SQE what never left is forgotten
+        if (!reliable) row.max_psn = look.point.resume_psn;
         row.read_ordinal = look.point.read_ordinal;
       end
     end
@@ -257,15 +266,18 @@ module requester_packetizer #(
       record.kind = roci_pkg::INFLIGHT_NOP;            // padding: never completes, not even flushed
     end else if (verdict == requester_send_pkg::VERDICT_FLUSH) begin
       record.kind = roci_pkg::INFLIGHT_FLUSH;
-    end else if (wqe.kind == requester_send_pkg::KIND_NOP) begin
+    end else if (look.is_void) begin
       record.kind = roci_pkg::INFLIGHT_LOCAL;
     end else if (is_fetch) begin
       record.kind = is_read ? roci_pkg::INFLIGHT_READ : roci_pkg::INFLIGHT_ATOMIC;
     end
   end
 
-  // Opcodes of RC are those of UC less 0x20 (wire.md 1.4).
+  // The types of QP differ in the upper three bits of the opcode (wire.md 1.4).
   roci_hwif_pkg::operation_e operation;
+  roci_hwif_pkg::transport_e transport;
+  assign transport = wqe.datagram ? roci_hwif_pkg::TRANSPORT_UD
+                     : reliable ? roci_hwif_pkg::TRANSPORT_RC : roci_hwif_pkg::TRANSPORT_UC;
   logic packet_first;
 
   always_comb begin
@@ -315,6 +327,8 @@ module requester_packetizer #(
 
   // ------------------------------------------------------------------------------ emit
   logic item_free;                     // the item slice takes one
+  logic from_ring;                     // the piece is in the WQE
+  roci_pkg::addr_t inline_addr;        // of its inline bytes
   logic piece_last;                    // of the packet
   logic records_gone;                  // owners have the records, or take them in this cycle
   logic emit;                          // an item leaves here
@@ -323,9 +337,20 @@ module requester_packetizer #(
   roci_pkg::psn_t end_psn;             // one past the packet, of a READ past its responses
   roci_pkg::tx_item_t item;
 
+  assign from_ring = wqe.inline_data || prefix_q;
+  // behind the header or the address vector
+  assign inline_addr = wqe.datagram ? {wqe.inline_addr[63:9], wqe.inline_addr[8:6] + 3'd1, 6'd16}
+                                    : wqe.inline_addr;   // no WQE crosses a line
   assign sge_ends = sge.length <= 32'(packet_left_q);
-  assign piece_last = wqe.inline_data || sge.length >= 32'(packet_left_q);   // also if none is left
-  assign piece_length = piece_last ? packet_left_q : sge.length[12:0];
+  always_comb begin
+    // also if none is left
+    piece_last = wqe.inline_data || sge.length >= 32'(packet_left_q);
+    piece_length = piece_last ? packet_left_q : sge.length[12:0];
+    if (prefix_q) begin
+      piece_last = packet_len_q == '0;
+      piece_length = PREFIX_BYTES;
+    end
+  end
   assign records_gone = (!inflight_valid_q || inflight_ready_i)
                         && (!read_valid_q || read_record_ready_i);
   assign emit = step_q == EMIT && item_free && (!piece_last || records_gone);
@@ -336,11 +361,12 @@ module requester_packetizer #(
   always_comb begin
     item = '0;
     item.last = piece_last;
-    item.has_piece = packet_len_q != '0;
-    item.piece.access = wqe.inline_data ? roci_pkg::ACCESS_NONE : roci_pkg::ACCESS_LOCAL_READ;
-    item.piece.key = wqe.inline_data ? '0 : sge.lkey;
+    item.has_piece = packet_len_q != '0 || prefix_q;
+    item.piece.access = from_ring ? roci_pkg::ACCESS_NONE : roci_pkg::ACCESS_LOCAL_READ;
+    item.piece.key = from_ring ? '0 : sge.lkey;
     item.piece.length = 32'(piece_length);
-    item.piece.va = wqe.inline_data ? wqe.inline_addr + 64'(inline_q) : sge.va;
+    item.piece.va = prefix_q ? {wqe.inline_addr[63:6], 6'd16}
+                    : wqe.inline_data ? inline_addr + 64'(inline_q) : sge.va;
     item.desc.colour = wqe.colour;
     item.desc.source = roci_pkg::TX_REQUEST;
     item.desc.qp = wqe.qp;
@@ -348,7 +374,8 @@ module requester_packetizer #(
     item.desc.pd = look.ctx.pd;
     item.desc.opcode = opcode_q;
     item.desc.psn = psn_q;
-    item.desc.ackreq = ask_ack_q || (packet_last_q && (!leave_out_q || resent));
+    // UC: leaving is the acknowledgement (wire.md 2.16)
+    item.desc.ackreq = reliable && (ask_ack_q || (packet_last_q && (!leave_out_q || resent)));
     // SE is for what makes a completion there (wire.md 1.4)
     item.desc.solicited = packet_last_q && wqe.solicited
                           && (wqe.kind == requester_send_pkg::KIND_SEND || wqe.has_imm);
@@ -379,7 +406,7 @@ module requester_packetizer #(
     if (step_q == EMIT) begin
       whole = packet_last_q;
       if (requester_send_pkg::psn_after(end_psn, row_q.max_psn)) commit_row.max_psn = end_psn;
-      commit_row.unasked = item.desc.ackreq ? 4'd0 : row_q.unasked + 4'd1;
+      commit_row.unasked = item.desc.ackreq || !reliable ? 4'd0 : row_q.unasked + 4'd1;
       if (is_fetch) begin
         commit_row.read_end_psn = end_psn;
       end else if (requester_send_pkg::psn_after(look.acked_psn, row_q.read_end_psn)) begin
@@ -471,7 +498,7 @@ module requester_packetizer #(
         if (sges_left == '0) step_d = EMIT;
       end
       EMIT: begin
-        sge_take = emit && item.has_piece && !wqe.inline_data;
+        sge_take = emit && item.has_piece && !from_ring;
         if (packet_done) step_d = packet_last_q ? IDLE : LOAD;
       end
       RECORD: if (inflight_ready_i) step_d = DROP;
@@ -501,7 +528,8 @@ module requester_packetizer #(
         packet_last_q <= packet_last;
         packet_len_q <= packet_len;
         packet_left_q <= packet_len;
-        opcode_q <= {3'd0, operation};
+        opcode_q <= {transport, operation};
+        prefix_q <= wqe.datagram;
         ask_ack_q <= ask_ack;
         leave_out_q <= leave_out;
         owes_q <= owes;
@@ -536,8 +564,11 @@ module requester_packetizer #(
         if (step_d == EMIT && !started_q) read_valid_q <= 1'b1;
       end
       EMIT: if (emit) begin
-        packet_left_q <= packet_left_q - piece_length;
-        inline_q <= inline_q + 9'(piece_length);
+        prefix_q <= 1'b0;
+        if (!prefix_q) begin
+          packet_left_q <= packet_left_q - piece_length;
+          inline_q <= inline_q + 9'(piece_length);
+        end
         if (piece_last) begin
           moved_q <= 1'b1;
           row_q <= commit_row;
@@ -603,6 +634,7 @@ module requester_packetizer #(
                            : roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR;
 
     state_error_valid_o = step_q == REPORT && bus_error_q;
+    state_error_o.send_only = 1'b0;
     state_error_o.qp = wqe.qp;
     state_error_o.event_valid = 1'b1;
     state_error_o.event_type = roci_hwif_pkg::EQE_TYPE_QP_FATAL;

@@ -24,7 +24,8 @@ package requester_pkg;
     logic sqd;                       // the QP is in SQD: its messages end, none begins
     logic idle;                      // all that it sent there is acknowledged (as of the last event)
     logic drained;                   // in ERR: no READ data comes any more
-    logic tx_drained;                // in ERR: no packet leaves any more
+    logic tx_drained;                // in ERR or SQE: no packet leaves any more
+    logic unreliable;                // UC, UD: leaving is the acknowledgement
     logic local_valid;               // a packet or WQE of ours cannot go out
     roci_pkg::psn_t local_psn;       // the first PSN that never leaves
   } ack_events_t;
@@ -42,7 +43,8 @@ package requester_pkg;
     roci_pkg::qp_t qp;
     roci_pkg::psn_t acked_psn;
     ack_pending_e pending;
-    logic failure;                   // also forget the local failure (UD in SQE)
+    logic failure;                   // also forget the local failure
+    logic restart;                   // SQE: what was not acknowledged was never sent, PSNs go on there
   } ack_clear_t;
 
   // In-flight record as kept: no WQE has more than 8 blocks (0 means 8), opcodes of the send side

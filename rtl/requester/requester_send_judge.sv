@@ -11,9 +11,9 @@
 //   4. RTR, RNR wait, SQD before the first packet     stall
 //   5. quantum over, or the colour has flipped        yield
 //   6. no record free, fence (wire.md 2.10)           stall
-//   7. NOP                                            record
+//   7. NOP, datagram longer than the MTU              record
 //   8. at or behind the PSN where the QP stops        stall
-//   9. malformed, or not for this type of QP          local error
+//   9. malformed, or not for this type of QP (wire.md 1.4)   local error
 //  10. no credit for a READ or atomic (wire.md 2.9), PSN distance 2^23 (wire.md 2.1), byte cap      stall
 //  11. sent and acknowledged before (rewind)          skip
 // Windows: a record is free if the WQE's first block is less than the region away from the oldest
@@ -57,7 +57,7 @@ module requester_send_judge (
     logic quantum_over;
     logic record_free;
     logic fence_open;
-    logic is_nop;
+    logic is_void;
     logic stopped;
     logic skips;
     logic open;                        // windows
@@ -72,6 +72,7 @@ module requester_send_judge (
   conditions_t now, now_q;
 
   logic is_fetch, is_nop;
+  logic type_has;                      // the type of QP has this operation (NOP aside)
   logic started;                       // a packet of this WQE was sent before
   logic [15:0] record_distance;
   logic next_record, few_unasked;
@@ -89,6 +90,21 @@ module requester_send_judge (
 
   assign is_fetch = requester_send_pkg::is_fetch(look_i.wqe.kind);
   assign is_nop = look_i.wqe.kind == requester_send_pkg::KIND_NOP;
+
+  always_comb begin
+    unique case (look_i.ctx.qp_type)
+      roci_hwif_pkg::QP_TYPE_RC: type_has = !look_i.wqe.datagram;
+      roci_hwif_pkg::QP_TYPE_UC: begin
+        type_has = !look_i.wqe.datagram
+                   && (look_i.wqe.kind == requester_send_pkg::KIND_SEND
+                       || look_i.wqe.kind == requester_send_pkg::KIND_WRITE);
+      end
+      roci_hwif_pkg::QP_TYPE_UD, roci_hwif_pkg::QP_TYPE_GSI: begin
+        type_has = look_i.wqe.datagram && look_i.wqe.kind == requester_send_pkg::KIND_SEND;
+      end
+      default: type_has = 1'b0;
+    endcase
+  end
 
   assign started = requester_send_pkg::psn_after(row_i.max_psn, row_i.next_psn);
   assign last_psn = row_i.next_psn + look_i.psn_count - 24'd1;
@@ -145,14 +161,13 @@ module requester_send_judge (
     now.quantum_over = quantum_over_i;
     now.record_free = (record_distance >> look_i.ctx.inflight_log2) == '0;
     now.fence_open = !look_i.wqe.fence || reads_in_flight == '0;
-    now.is_nop = is_nop;
+    now.is_void = look_i.is_void;
     now.stopped = look_i.stop_valid && !requester_send_pkg::psn_after(look_i.stop_psn, psn_i);
     now.skips = !passed_i && requester_send_pkg::psn_after(row_i.resume_psn, row_i.next_psn);
     now.open = near && (is_fetch ? credit : inside_cap);
     now.short_of_credit = near && is_fetch && !credit;
     now.vendor_status = look_i.wqe.vendor_status;
-    if (look_i.wqe.vendor_status == '0 && look_i.ctx.qp_type != roci_hwif_pkg::QP_TYPE_RC
-        && !is_nop) begin
+    if (look_i.wqe.vendor_status == '0 && !is_nop && !type_has) begin
       now.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
     end
     now.last_psn = last_psn;
@@ -191,7 +206,7 @@ module requester_send_judge (
       verdict_o = requester_send_pkg::VERDICT_STALL;
       stall_o.tx_stall_window = !now_q.record_free;
       stall_o.tx_stall_fence = now_q.record_free;
-    end else if (now_q.is_nop && now_q.vendor_status == '0) begin
+    end else if (now_q.is_void && now_q.vendor_status == '0) begin
       verdict_o = requester_send_pkg::VERDICT_NOP;
     end else if (now_q.stopped) begin
       verdict_o = requester_send_pkg::VERDICT_STALL;

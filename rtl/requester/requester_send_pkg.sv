@@ -32,6 +32,7 @@ package requester_send_pkg;
     logic signaled;
     logic fence;
     logic solicited;
+    logic datagram;                  // has an address vector, at bytes 32 to 79
     logic inline_data;               // the payload is in the WQE; of an atomic its operands
     logic [31:0] imm;
     logic [31:0] length;             // 0..2^31; atomic: 8, what comes back
@@ -77,7 +78,8 @@ package requester_send_pkg;
     context_t ctx;
     row_t row;
     logic row_old;                   // the row is of another epoch: load the rewind point
-    logic [23:0] psn_count;          // PSNs of the WQE: max(1, ceil(length / MTU)), NOP: 0
+    logic [23:0] psn_count;          // PSNs of the WQE: max(1, ceil(length / MTU)), or 0 if it is void
+    logic is_void;                   // no packet comes of it: NOP, datagram longer than the MTU
     logic [3:0] size_log2;           // its largest packet, log2 of bytes, rounded up
     roci_pkg::epoch_t epoch;         // the QP's present one
     roci_pkg::rewind_point_t point;  // where it began
@@ -98,7 +100,7 @@ package requester_send_pkg;
     VERDICT_BUS_ERROR = 4'd3,        // ring unreadable: ERR with an event, then as STALL
     VERDICT_LOCAL_ERROR = 4'd4,      // not executable: report, then as STALL
     VERDICT_FLUSH = 4'd5,            // ERR: flush record
-    VERDICT_NOP = 4'd6,              // record without packets
+    VERDICT_NOP = 4'd6,              // record without packets: it is void
     VERDICT_SKIP = 4'd7,             // some of its packets need not be sent again
     VERDICT_SEND = 4'd8              // the next packet goes out
   } verdict_e;

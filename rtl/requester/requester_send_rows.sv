@@ -211,7 +211,10 @@ module requester_send_rows (
     rounded = {1'b0, wait_q.length} + ((33'd1 << look.ctx.mtu_log2) - 33'd1);
     look.psn_count = 24'(rounded >> look.ctx.mtu_log2);
     if (wait_q.length == '0) look.psn_count = 24'd1;
-    if (wait_q.kind == requester_send_pkg::KIND_NOP) look.psn_count = 24'd0;
+    // A datagram that does not fit into a packet sends nothing (wire.md 1.7).
+    look.is_void = wait_q.kind == requester_send_pkg::KIND_NOP
+                   || (wait_q.datagram && wait_q.length > (32'd1 << look.ctx.mtu_log2));
+    if (look.is_void) look.psn_count = 24'd0;
 
     look.size_log2 = look.ctx.mtu_log2;
     for (int unsigned n = 12; n > 0; n--) begin

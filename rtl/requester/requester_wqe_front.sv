@@ -9,7 +9,8 @@
 // its first packet. Malformed (hwif vendor_status):
 // WQE_BLOCKS 0 or more than 8 blocks, crosses a line, exceeds what was posted, or too few for
 //                   its SGEs. It then ends with this block, or where the posted blocks end.
-//   WQE_OPCODE      unknown, or not executable here
+//   WQE_OPCODE      unknown, or not executable here; address vector, but not a SEND
+//   WQE_GID_INDEX   address vector with a source GID that the port has not
 //   WQE_INLINE      inline data in a READ or atomic, or more than the blocks hold
 //   ATOMIC_LENGTH   atomic whose local buffer is not one SGE of 8 bytes at a multiple of 8
 //   WQE_SGE_COUNT   READ with more SGEs than a READ record holds
@@ -18,7 +19,10 @@
 // The operands of an atomic (sq_wqe_atomic) go to the wire as they lie in the ring: they are the
 // inline data of its request, and its one SGE, behind them, is where the answer goes.
 //
-// Does not: look at epochs or states. Neighbours: queue_wqe_fetch → here → requester_send_rows
+// A WQE with an address vector (UD) has its SGEs or inline bytes from byte 80 on: they begin in the
+// second block, behind the vector's last 16 bytes.
+//
+// Does not: look at epochs or states; know types of QPs. Neighbours: queue_wqe_fetch → here → requester_send_rows
 // (WQEs), requester_sge_walk (SGEs). Layouts: sq_wqe_* of hwif/queues.toml.
 `default_nettype none
 
@@ -33,6 +37,8 @@ module requester_wqe_front (
   output logic                             wqe_valid_o,
   input  wire                              wqe_ready_i,
   output requester_send_pkg::wqe_t         wqe_o,
+
+  input  wire [roci_pkg::GIDS-1:0]         gid_valid_i,  // of the port (port_t)
 
   output logic                             sge_valid_o,
   input  wire                              sge_ready_i,
@@ -53,6 +59,7 @@ module requester_wqe_front (
   logic [3:0] blocks_left_q;           // blocks to come
   logic [3:0] sges_left_q;             // SGEs in blocks to come
 
+  logic skip_q;                        // this block begins with the end of an address vector
   logic [1:0] slot_q;                  // next SGE of the block
   logic [3:0] kept_q;                  // SGEs of the WQE handed over
   logic [SUM_BITS-1:0] sum_q;          // their bytes
@@ -65,22 +72,28 @@ module requester_wqe_front (
   roci_hwif_pkg::sq_wqe_control_t control;
   roci_hwif_pkg::sq_wqe_remote_t remote;
   roci_hwif_pkg::sge_t atomic_sge;     // behind the operands
+  logic [7:0] sgid_index;              // of the address vector
+  logic bad_sgid;
   requester_send_pkg::wqe_t head;      // the WQE as its first block tells it
   logic bad_blocks;
   logic [5:0] sge_room;                // SGEs that its blocks hold
   logic [9:0] inline_room;             // inline bytes that they hold
   logic head_sges;                     // it has SGEs to take out
-  logic is_atomic;
+  logic is_atomic, is_datagram;
 
   assign control = block_i.block[127:0];
   assign remote = block_i.block[255:128];
   assign atomic_sge = block_i.block[511:384];
+  assign sgid_index = block_i.block[256+200+:8];
+  assign bad_sgid = 32'(sgid_index) >= roci_pkg::GIDS
+                    || !gid_valid_i[roci_pkg::gid_index_t'(sgid_index)];
   assign bad_blocks = control.blocks == '0
                       || {1'b0, control.blocks} + {2'b0, block_i.index[2:0]} > 5'd8;
-  assign sge_room = {control.blocks, 2'b00} - 6'(SLOTS - FIRST_SLOTS);
-  assign inline_room = {control.blocks, 6'd0} - 10'd32;
+  assign sge_room = {control.blocks, 2'b00} - (is_datagram ? 6'd5 : 6'(SLOTS - FIRST_SLOTS));
+  assign inline_room = {control.blocks, 6'd0} - (is_datagram ? 10'd80 : 10'd32);
   assign is_atomic = control.opcode == roci_hwif_pkg::WR_OPCODE_CMP_SWAP
                      || control.opcode == roci_hwif_pkg::WR_OPCODE_FETCH_ADD;
+  assign is_datagram = control.address_vector && control.opcode != roci_hwif_pkg::WR_OPCODE_NOP;
 
   always_comb begin
     head = '0;
@@ -99,6 +112,7 @@ module requester_wqe_front (
     head.length = control.length;
     head.va = remote.va;
     head.rkey = remote.rkey;
+    head.datagram = is_datagram;
     head.inline_addr = {block_i.addr[63:6], 6'd32};
 
     head.wc_opcode = {3'd0, control.opcode[4:0]};    // all known ones are below 32
@@ -125,8 +139,13 @@ module requester_wqe_front (
 
     if (bad_blocks) begin
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
-    end else if (head.kind == requester_send_pkg::KIND_OTHER) begin
+    end else if (head.kind == requester_send_pkg::KIND_OTHER
+                 || (is_datagram && head.kind != requester_send_pkg::KIND_SEND)) begin
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
+    end else if (is_datagram && control.blocks == 4'd1) begin
+      head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
+    end else if (is_datagram && bad_sgid) begin
+      head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_GID_INDEX;
     end else if (head.kind != requester_send_pkg::KIND_NOP) begin
       if (control.inline_data) begin
         if (requester_send_pkg::is_fetch(head.kind) || control.length > 32'(inline_room)) begin
@@ -153,7 +172,9 @@ module requester_wqe_front (
   // ------------------------------------------------------------------------------ any block
   requester_send_pkg::wqe_t wqe;       // what is known with this block
   logic [3:0] sges;                    // SGEs of the WQE from this block on
+  logic [2:0] room;                    // places for them in this block
   logic [2:0] in_block;                // of them in this block
+  logic [2:0] end_slot;                // place behind them
   logic [3:0] blocks_left;             // blocks of the WQE behind this one
   logic last_block;                    // the WQE ends with this block
   logic truncated;                     // before its time
@@ -163,13 +184,18 @@ module requester_wqe_front (
   logic out_free;
 
   assign sges = inside_q ? sges_left_q : (head_sges ? control.sge_count : 4'd0);
-  assign in_block = inside_q ? (sges > 4'(SLOTS) ? 3'(SLOTS) : sges[2:0])
-                             : (sges > 4'(FIRST_SLOTS) ? 3'(FIRST_SLOTS) : sges[2:0]);
+  always_comb begin
+    // behind an address vector the second block has three, from its second place on
+    if (!inside_q) room = is_datagram ? 3'd0 : 3'(FIRST_SLOTS);
+    else room = skip_q ? 3'(SLOTS - 1) : 3'(SLOTS);
+    in_block = sges > 4'(room) ? room : sges[2:0];
+  end
+  assign end_slot = in_block + 3'(inside_q && skip_q);
   assign blocks_left = inside_q ? blocks_left_q - 4'd1
                                 : (bad_blocks || block_i.err ? 4'd0 : control.blocks - 4'd1);
   assign truncated = block_i.burst_last && blocks_left != '0;
   assign last_block = truncated || blocks_left == '0;
-  assign last_slot = {1'b0, slot_q} + 3'd1 >= in_block;
+  assign last_slot = {1'b0, slot_q} + 3'd1 >= end_slot;
 
   always_comb begin
     // SGE of this step
@@ -213,7 +239,8 @@ module requester_wqe_front (
   always_ff @(posedge clk_i) begin
     if (step) begin
       if (last_slot) begin
-        slot_q <= '0;
+        skip_q <= !inside_q && is_datagram && !last_block;
+        slot_q <= {1'b0, !inside_q && is_datagram && !last_block};
         inside_q <= !last_block;
         blocks_left_q <= blocks_left;
         sges_left_q <= sges - 4'(in_block);
@@ -257,7 +284,7 @@ module requester_wqe_front (
     end
   end
 
-  wire unused = &{1'b0, control.reserved_12, control.reserved_24, control.reserved_96,
+  wire unused = &{1'b0, control.reserved_13, control.reserved_24, control.reserved_96,
                   remote.reserved_96, block_i.addr[5:0]};
 
 endmodule

@@ -571,7 +571,7 @@ module responder_respond #(
   roci_pkg::state_error_t error_in;
   logic [$bits(roci_pkg::state_error_t)-1:0] error_bits;
 
-  assign error_in = '{qp: s2_q.op.qp, event_valid: 1'b1,
+  assign error_in = '{send_only: 1'b0, qp: s2_q.op.qp, event_valid: 1'b1,
                       event_type: row2_q.error_access ? roci_hwif_pkg::EQE_TYPE_QP_ACCESS_ERROR
                                                       : roci_hwif_pkg::EQE_TYPE_QP_FATAL};
   common_fifo #(.WIDTH($bits(roci_pkg::state_error_t)), .DEPTH(4)) u_errors (

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // context_qp_state: a table of states against a map; each change is broadcast once; hardware only
-// ever moves live QPs to ERR; firmware's compare and set tells the state before; an event per change
+// ever moves live QPs to ERR, or from RTS and SQD to SQE; firmware's compare and set tells the state before; an event per change
 // to ERR that asked for one.
 // model: configs=wide,narrow
 #include DUT_HEADER
@@ -20,7 +20,7 @@ namespace pkg = roci::sv::roci_pkg;
 namespace {
 
 constexpr unsigned kReset = 0;
-constexpr unsigned kErr = 6;
+constexpr unsigned kRts = 3, kSqd = 4, kSqe = 5, kErr = 6;
 
 struct Bench {
   Dut<DUT_CLASS> dut;
@@ -46,6 +46,8 @@ struct Bench {
   void tick() {
     const auto state = pkg::state_bcast_t::unpack(dut->state_o);
     if (state.valid) {
+      const auto before = seen.find(state.qp);
+      REQUIRE(static_cast<unsigned>(state.from) == (before == seen.end() ? 0 : before->second));
       seen[state.qp] = static_cast<unsigned>(state.state);
       ++broadcasts;
     }
@@ -91,12 +93,14 @@ TEST_CASE("states follow compare and set, hardware errors and resets") {
         error.qp = static_cast<decltype(error.qp)>(qp);
         error.event_valid = random.chance(0.5);
         error.event_type = 19;
+        error.send_only = random.chance(0.5);
         auto& source = random.chance(0.5) ? bench.error0 : bench.error1;
         source.push(error);
         for (int limit = 0; !source.empty() && limit < 1000; ++limit) bench.tick();
         REQUIRE(source.empty());
-        if (state[qp] != kReset && state[qp] != kErr) {
-          state[qp] = kErr;
+        if (error.send_only ? state[qp] == kRts || state[qp] == kSqd
+                            : state[qp] != kReset && state[qp] != kErr) {
+          state[qp] = error.send_only ? kSqe : kErr;
           ++changes;
           expected_events += error.event_valid ? 1 : 0;
         }

@@ -5,7 +5,7 @@
 // (wide: from the first one on), to a MAC slower than memory, and nothing before it. Memory with gaps
 // from the start costs no frame, in wide at most one. When memory changes its manners one frame ends
 // bad, is reported once, loses exactly the rest of its packet, and the next CAUTIOUS_FRAMES leave whole;
-// bus errors end bad; both are told to the counter.
+// bus errors end bad; both are told to the counter. Packets that nobody sends again leave whole.
 // model: configs=wide,narrow
 #include DUT_HEADER
 
@@ -43,6 +43,7 @@ struct Frame {
 Packet random_packet(Random& random, unsigned length) {
   Packet p;
   p.side = random_payload<pkg::packet_side_t>(random);
+  p.side.whole = false;
   p.bytes = random.bytes(length);
   return p;
 }
@@ -272,6 +273,12 @@ TEST_CASE("an early start is earned, used, lost by one late frame and earned aga
     for (int n = 0; n < 8; ++n) bench.tick();
   }
 
+  // nobody would send this one again: all of it first
+  auto once = packet();
+  once.side.whole = true;
+  REQUIRE(bench.single(once) >= whole);
+  REQUIRE(bench.single(packet()) < kEarly);
+
   // memory changes: the frame under way is lost, and no other
   auto late = packet();
   REQUIRE(bench.single(late, whole / 2, 12 * whole) < kEarly);
@@ -293,6 +300,14 @@ TEST_CASE("an early start is earned, used, lost by one late frame and earned aga
   REQUIRE(bench.single(packet()) >= whole);
   REQUIRE(bench.aborted == (ROCI_CONFIG_WIDE && bench.frames[bench.frames.size() - 2].bad ? 2 : 1));
   for (const auto& frame : bench.frames) REQUIRE(frame.offered == frame.beats);
+
+  // trusted again: of those that nobody sends again none is lost, when memory changes
+  for (unsigned n = 0; n < kCautious; ++n) bench.single(packet());
+  REQUIRE(bench.single(packet()) < kEarly);
+  const auto lost = bench.aborted;
+  REQUIRE(bench.single(once, whole / 2, 12 * whole) >= whole);
+  REQUIRE_FALSE(bench.frames.back().bad);
+  REQUIRE(bench.aborted == lost);
 }
 
 TEST_CASE("a MAC as fast as memory gets whole frames only") {

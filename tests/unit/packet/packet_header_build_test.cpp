@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// packet_header_build against the independent wire codec: for every RC opcode of this design, random
+// packet_header_build against the independent wire codec: for every opcode of this design, random
 // paths, lengths and pads, the packet from GRH to pad equals the codec's bytes; Ethernet fields and
 // report ride along; a payload error comes out on the last beat; packets are back to back. The golden
 // vectors of these opcodes come out byte by byte.
@@ -37,6 +37,7 @@ struct Out {
 // Path row of a QP, as the firmware writes it and as the codec needs it.
 struct Path {
   wire::Path wire;
+  std::uint32_t qkey = 0, qpn = 0;     // own ones, of a UD queue pair (ctx_qp_path)
   std::uint8_t traffic_class = 0, hop_limit = 0;
   std::uint32_t flow_label = 0, dest_qpn = 0;
   std::uint16_t tci = 0;
@@ -103,6 +104,8 @@ struct Bench {
     p.flow_label = static_cast<std::uint32_t>(random.bits(20));
     p.dest_qpn = static_cast<std::uint32_t>(random.bits(24));
     std::uint64_t dgid[2] = {random(), random()};            // low, high
+    p.qkey = static_cast<std::uint32_t>(dgid[0]);
+    p.qpn = static_cast<std::uint32_t>(dgid[0] >> 32u & 0xffffff);
     row.set<Row::dmac>(dmac);
     row.set<Row::tci>(p.tci);
     row.set<Row::vlan_valid>(p.vlan);
@@ -163,9 +166,39 @@ struct Bench {
     for (unsigned word = 0; word < 5; ++word) write(qp, word, words[word]);
   }
 
+  // Bytes 16 to 63 of a UD request (sq_wqe_ud, address_vector), what is not defined at random, and the
+  // path of its packet.
+  std::pair<wire::Bytes, Path> address_vector(const Path& own) {
+    wire::Bytes bytes = random.bytes(48);
+    Path p = own;
+    if (random.chance(0.5)) bytes[3] &= 0x7f;
+    const auto number = [&](unsigned at, unsigned size) {
+      std::uint32_t n = 0;
+      for (unsigned b = 0; b < size; ++b) n |= static_cast<std::uint32_t>(bytes[at + b]) << (8 * b);
+      return n;
+    };
+    if (bytes[3] < 0x80) p.qkey = number(0, 4);             // wire.md 2.12
+    p.dest_qpn = number(4, 3);
+    std::copy_n(bytes.begin() + 16, 16, p.wire.dgid.begin());
+    std::copy_n(bytes.begin() + 32, 6, p.wire.dst_mac.begin());
+    p.tci = static_cast<std::uint16_t>(number(38, 2));
+    p.vlan = (bytes[40] & 1) != 0;
+    bytes[41] = static_cast<std::uint8_t>(random.below(ROCI_CONFIG_WIDE ? 16 : 8));
+    for (unsigned b = 0; b < 16; ++b) {
+      const unsigned bit = 120 - 8 * b;
+      p.wire.sgid[b] = static_cast<std::uint8_t>(port.gid[bytes[41]][bit / 32] >> (bit % 32));
+    }
+    p.hop_limit = bytes[42];
+    p.traffic_class = bytes[43];
+    p.flow_label = number(44, 3) & 0xfffff;
+    return {bytes, p};
+  }
+
   // The expected bytes of a packet, GRH to pad.
   wire::Bytes expected(const pkg::tx_desc_t& d, const wire::Bytes& data) {
-    const Path& p = paths[d.qp];
+    return expected(d, data, paths[d.qp]);
+  }
+  wire::Bytes expected(const pkg::tx_desc_t& d, const wire::Bytes& data, const Path& p) {
     const bool atomic = d.opcode == 0x13 || d.opcode == 0x14;
     auto frame = wire::make_frame(p.wire, d.opcode, p.dest_qpn, d.psn,
                                   atomic ? wire::Bytes{} : data);
@@ -182,6 +215,7 @@ struct Bench {
       }
     }
     if (frame.ieth) frame.ieth = wire::Ieth{d.imm};
+    if (frame.deth) frame.deth = wire::Deth{p.qkey, 0, p.qpn};
     if (frame.atomiceth) {                                // the operands come as payload
       REQUIRE(data.size() == 16);
       const auto number = [&](unsigned at) {
@@ -199,10 +233,12 @@ struct Bench {
   }
 };
 
-// RC opcodes (wire.md 1.4).
+// Opcodes of RC, UC, UD (wire.md 1.4).
 const std::vector<std::uint8_t> kOpcodes = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08,
                                             0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x11,
-                                            0x12, 0x13, 0x14, 0x16, 0x17};
+                                            0x12, 0x13, 0x14, 0x16, 0x17,
+                                            0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
+                                            0x29, 0x2a, 0x2b, 0x64, 0x65};
 
 bool carries_payload(std::uint8_t opcode) {
   return opcode != 0x0c && opcode != 0x11 && opcode != 0x12;
@@ -210,6 +246,7 @@ bool carries_payload(std::uint8_t opcode) {
 
 struct Packet {
   pkg::tx_desc_t desc;
+  Path path;
   wire::Bytes bytes;
   bool err;
 };
@@ -232,16 +269,20 @@ void push_payload(Bench& bench, const wire::Bytes& data, bool err) {
 
 Packet push_packet(Bench& bench, std::uint8_t opcode, unsigned length) {
   Random& random = bench.random;
-  Packet packet{random_payload<pkg::tx_desc_t>(random), {}, false};
+  Packet packet{random_payload<pkg::tx_desc_t>(random), {}, {}, false};
   auto& d = packet.desc;
   d.qp = static_cast<decltype(d.qp)>(random.below(8));
   d.opcode = opcode;
   d.payload_length = static_cast<std::uint16_t>(length);
   const auto data = random.bytes(length);
-  packet.bytes = bench.expected(d, data);
-  packet.err = length != 0 && random.chance(0.1);
+  packet.path = bench.paths[d.qp];
+  wire::Bytes payload;
+  if (opcode >= 0x60) std::tie(payload, packet.path) = bench.address_vector(packet.path);
+  payload.insert(payload.end(), data.begin(), data.end());
+  packet.bytes = bench.expected(d, data, packet.path);
+  packet.err = !payload.empty() && random.chance(0.1);
   bench.desc.push(d);
-  push_payload(bench, data, packet.err);
+  push_payload(bench, payload, packet.err);
   return packet;
 }
 
@@ -256,7 +297,8 @@ void check(Bench& bench, const std::vector<Packet>& packets) {
       if (!b.last) REQUIRE(b.bytes == kBeat);
       for (unsigned k = 0; k < b.bytes; ++k) got.push_back(get_byte(b.data, k));
       const auto& side = bench.sides[at];
-      const Path& p = bench.paths[packet.desc.qp];
+      const Path& p = packet.path;
+      REQUIRE(side.whole == (packet.desc.opcode >= 0x20));    // nobody sends it again
       REQUIRE(side.ethernet.vlan_valid == p.vlan);
       REQUIRE(side.ethernet.tci == p.tci);
       REQUIRE(side.ethernet.smac == bench.port.mac);
@@ -300,6 +342,7 @@ TEST_CASE("packets equal the codec's") {
       if (carries_payload(opcode)) {
         length = static_cast<unsigned>(random.chance(0.7) ? random.below(200)
                                                           : random.below(4097));
+        if (random.chance(0.1)) length = static_cast<unsigned>(random.below(6));
         if (opcode == 0x13 || opcode == 0x14) length = 16;
       }
       packets.push_back(push_packet(bench, opcode, length));
@@ -434,6 +477,31 @@ TEST_CASE("golden vectors of the opcodes that are built") {
     if (f.ieth) d.imm = f.ieth->rkey;
     if (f.atomicacketh) d.va = f.atomicacketh->original;
     auto payload = f.payload;
+    if (f.deth) {
+      // all but P_Key and own number come with the request
+      wire::Bytes vector(48);
+      const auto put = [&](unsigned at, std::uint64_t value, unsigned size) {
+        for (unsigned b = 0; b < size; ++b) vector[at + b] = static_cast<std::uint8_t>(value >> (8 * b));
+      };
+      put(0, f.deth->qkey, 4);
+      put(4, f.bth.dest_qp, 3);
+      std::copy_n(f.grh.dgid.begin(), 16, vector.begin() + 16);
+      std::copy_n(f.eth.dst.begin(), 6, vector.begin() + 32);
+      if (f.eth.vlan) {
+        put(38, f.eth.vlan->pcp << 13 | f.eth.vlan->dei << 12 | f.eth.vlan->vid, 2);
+        put(40, 1, 1);
+      }
+      put(42, f.grh.hop_limit, 1);
+      put(43, f.grh.traffic_class, 1);
+      put(44, f.grh.flow_label, 3);
+      payload.insert(payload.begin(), vector.begin(), vector.end());
+      using Row = roci::hwif::CtxQpPath;
+      Row row;
+      row.set<Row::pkey>(f.bth.pkey);
+      row.set<Row::dgid_low>(f.deth->qkey | std::uint64_t{f.deth->src_qp} << 32u);
+      const auto words = std::bit_cast<std::array<std::uint64_t, 5>>(row);
+      for (unsigned word = 0; word < 5; ++word) bench.write(qp, word, words[word]);
+    }
     if (f.atomiceth) {
       d.va = f.atomiceth->va;
       d.rkey = f.atomiceth->rkey;
@@ -463,6 +531,18 @@ TEST_CASE("golden vectors of the opcodes that are built") {
     REQUIRE(got == expected);
   }
   REQUIRE(count >= 50);
+}
+
+TEST_CASE("a datagram costs a cycle more, or what its address vector takes") {
+  Random random;
+  Bench bench(random);
+  const unsigned count = 200;
+  for (unsigned n = 0; n < count; ++n) push_packet(bench, 0x64, 64);
+  const unsigned beats = (40 + 12 + 8 + 64 + kBeat - 1) / kBeat;
+  const unsigned vector = ROCI_CONFIG_WIDE ? 1 : 6;
+  const auto start = bench.dut.cycle();
+  bench.dut.run_until([&] { return bench.beat.received().size() == count * beats; }, "beats");
+  REQUIRE(bench.dut.cycle() - start < count * (beats + vector) + 20);
 }
 
 TEST_CASE("64-byte WRITEs are back to back") {

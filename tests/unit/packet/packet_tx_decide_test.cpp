@@ -28,7 +28,10 @@ constexpr auto kOk = static_cast<pkg::xlat_status_e>(0);
 
 constexpr unsigned kBytes = pkg::DATA_BYTES;
 constexpr unsigned kLanding = kBytes == 64 ? 32768 / 64 : 8192 / 8;   // beats (architecture.md 7)
-unsigned beats(unsigned bytes) { return (bytes + kBytes - 1) / kBytes; }
+// A datagram (UD) has 48 bytes of its WQE before its payload.
+unsigned beats(const pkg::tx_desc_t& d) {
+  return (d.payload_length + (d.opcode >> 5 == 3 ? 48u : 0u) + kBytes - 1) / kBytes;
+}
 
 struct Piece {
   pkg::piece_t piece;
@@ -123,7 +126,7 @@ struct Bench {
       done.source = d.source;
       done.qp = d.qp;
       done.colour = d.colour;
-      leaving.push_back({done, beats(d.payload_length)});
+      leaving.push_back({done, beats(d)});
     }
     dut->done_valid_i = 0;
     dut->gathered_i = 0;
@@ -182,6 +185,7 @@ struct Maker {
     }
     desc.opcode = response ? (acknowledge ? 0x11 : 0x10) : 0x0a;
     const auto pieces = acknowledge ? 0 : random.below(5);
+    if (!response && pieces != 0 && random.chance(0.2)) desc.opcode = 0x64;
     desc.payload_length = static_cast<std::uint16_t>(
         pieces == 0 ? 0 : random.between(length.first, length.second));
     auto& poisoned = poison[qp * 2 + (response ? 1 : 0)];
@@ -276,7 +280,11 @@ TEST_CASE("verdicts on random packets") {
       state.valid = true;
       state.qp = static_cast<decltype(state.qp)>(qp);
       state.state = random.pick(std::vector{pkg::QPS_INIT, pkg::QPS_INIT, pkg::QPS_RESET,
-                                            pkg::QPS_ERR});
+                                            pkg::QPS_ERR, pkg::QPS_SQE, pkg::QPS_RTS});
+      // SQE → RTS ends what there is of requests, SQD → RTS does not
+      state.from = state.state != pkg::QPS_RTS     ? pkg::QPS_RTS
+                   : random.chance(0.5)            ? pkg::QPS_SQE
+                                                   : pkg::QPS_SQD;
       state.pack(bench.dut->state_i);
       bench.dut.tick();
       pkg::state_bcast_t{}.pack(bench.dut->state_i);
@@ -286,7 +294,11 @@ TEST_CASE("verdicts on random packets") {
         make.poison[qp * 2 + 1].reset();
         make.dead.erase(qp);
       }
-      if (state.state == pkg::QPS_ERR) make.dead.insert(qp);
+      if (state.state == pkg::QPS_ERR || state.state == pkg::QPS_SQE) make.dead.insert(qp);
+      if (state.state == pkg::QPS_RTS && state.from == pkg::QPS_SQE) {
+        make.poison[qp * 2].reset();
+        make.dead.erase(qp);
+      }
       REQUIRE(bench.dut->fence_busy_o == 0);
     }
     REQUIRE(bench.desc.received().size() == make.decided.size());
@@ -384,7 +396,7 @@ TEST_CASE("full while the payload that is ahead covers the latency of memory") {
     unsigned ahead = 0, most = 0, held = 0;
     bool begins = true;
     bench.item.on_transfer([&](const pkg::tx_item_t& item) {
-      if (begins) ahead += beats(item.desc.payload_length);
+      if (begins) ahead += beats(item.desc);
       begins = item.last;
     });
     std::uint32_t psn = 0;
@@ -404,7 +416,7 @@ TEST_CASE("full while the payload that is ahead covers the latency of memory") {
       if (fail == 0.0) {
         CAPTURE(n, ahead);
         REQUIRE(ahead <= kLanding);
-        REQUIRE(bench.dut->full_o == (ahead > kLanding - 4096 / kBytes));
+        REQUIRE(bench.dut->full_o == (ahead > kLanding - (48 + 4096 + kBytes - 1) / kBytes));
       }
       most = std::max(most, ahead);
       held += bench.dut->full_o;
@@ -537,7 +549,8 @@ TEST_CASE("in ERR no request is decided any more, whatever its PSN") {
     pkg::state_bcast_t state{};
     state.valid = true;
     state.qp = kQp;
-    state.state = pkg::QPS_ERR;
+    state.state = random.chance(0.5) ? pkg::QPS_ERR : pkg::QPS_SQE;
+    state.from = pkg::QPS_RTS;
     state.pack(bench.dut->state_i);
     bench.tick();
     pkg::state_bcast_t{}.pack(bench.dut->state_i);
@@ -576,8 +589,10 @@ TEST_CASE("in ERR no request is decided any more, whatever its PSN") {
       REQUIRE(bench.desc.received()[n] == expected[n]);
     }
     REQUIRE(bench.decided == expected.size());
-    // the poison ends with INIT
-    state.state = pkg::QPS_INIT;
+    // the poison ends with INIT, or on the way from SQE to RTS
+    const bool recovers = state.state == pkg::QPS_SQE && random.chance(0.7);
+    state.from = recovers ? pkg::QPS_SQE : pkg::QPS_RESET;
+    state.state = recovers ? pkg::QPS_RTS : pkg::QPS_INIT;
     state.pack(bench.dut->state_i);
     bench.tick();
     pkg::state_bcast_t{}.pack(bench.dut->state_i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// packet_tx_drain against lists of packets: a QP in ERR is told as soon as what was decided up to the
+// packet_tx_drain against lists of packets: a QP in ERR or SQE is told as soon as what was decided up to the
 // cycle of the broadcast has left, not before, in order; the fence sees it from the next cycle on, in its
 // own colour, until it is taken; numbers wrap.
 // model: configs=wide,narrow
@@ -57,7 +57,7 @@ struct Bench {
     drained.collect();
   }
 
-  // One cycle. Any state but ERR of any QP means nothing.
+  // One cycle. Any state but ERR and SQE of any QP means nothing, nor does ERR behind SQE.
   void tick(bool decide, bool leave, int error, int other = -1) {
     dut->decided_i = decide;
     dut->done_valid_i = leave;
@@ -66,7 +66,16 @@ struct Bench {
     if (error >= 0 || other >= 0) {
       state.valid = true;
       state.qp = static_cast<decltype(state.qp)>(error >= 0 ? error : other);
-      state.state = error >= 0 ? pkg::QPS_ERR : static_cast<pkg::qp_state_e>(other % 6);
+      state.from = static_cast<pkg::qp_state_e>(decided % 5);
+      if (error >= 0) {
+        state.state = (decided + left) % 2 ? pkg::QPS_ERR : pkg::QPS_SQE;
+      } else {
+        state.state = static_cast<pkg::qp_state_e>(other % 5);
+        if (other % 6 == 5) {
+          state.state = pkg::QPS_ERR;
+          state.from = pkg::QPS_SQE;
+        }
+      }
     }
     state.pack(dut->state_i);
     dut.tick();

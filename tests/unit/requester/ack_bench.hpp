@@ -87,6 +87,7 @@ struct AckBench {
   bool mirror_errors = true;                        // requests for ERR come back as state changes
   bool drains = true;                               // in ERR no READ data is on its way
   bool tx_drains = true;                            // nor any packet
+  std::map<unsigned, pkg::qp_state_e> states;       // of each QP, by the last broadcast
 
   explicit AckBench(std::uint64_t salt)
       : dut(salt),
@@ -128,7 +129,7 @@ struct AckBench {
     async_event.collect();
     error.on_transfer([this](const pkg::state_error_t& e) {
       REQUIRE_FALSE(e.event_valid);
-      if (mirror_errors) set_state(e.qp, pkg::QPS_ERR);
+      if (mirror_errors) set_state(e.qp, e.send_only ? pkg::QPS_SQE : pkg::QPS_ERR);
     });
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 3000);
   }
@@ -170,9 +171,12 @@ struct AckBench {
     pkg::state_bcast_t bcast{};
     bcast.qp = static_cast<decltype(bcast.qp)>(qp);
     bcast.state = s;
+    bcast.from = states[qp];
+    states[qp] = s;
     state.push(bcast);
     if (s == pkg::QPS_ERR && drains) tell(qp, pkg::ACK_EVENT_DRAINED, 0);
-    if (s == pkg::QPS_ERR && tx_drains) drain_tx(qp);
+    const bool fails = s == pkg::QPS_SQE || (s == pkg::QPS_ERR && bcast.from != pkg::QPS_SQE);
+    if (fails && tx_drains) drain_tx(qp);
   }
 
   /// queue_wqe_fetch applied a rewind.

@@ -69,6 +69,7 @@ struct Bench : Agent {
     bool end;                                // of its message
     bool forced;                             // AckReq because of a stop
     bool resent;
+    bool silent;                             // nobody acknowledges: UC, UD
     unsigned window_log2;
     std::uint32_t mtu;
     std::size_t push;                        // which one of `pushed`
@@ -80,6 +81,7 @@ struct Bench : Agent {
   bool packet_asks = false, inside = false;  // of the packet that is coming out
   std::deque<pkg::epoch_bcast_t> epochs;     // to broadcast, one per cycle
   unsigned window_log2 = 18;
+  std::uint32_t gids = (1u << kGids) - 1;    // of the port
   int colour = 0;                            // of what is pushed, and of what is fetched now
 
   explicit Bench(Random& r)
@@ -99,6 +101,7 @@ struct Bench : Agent {
     pkg::state_bcast_t{}.pack(dut->state_i);
     pkg::rnr_bcast_t{}.pack(dut->rnr_i);
     dut->others_queued_i = dut->others_fetched_i = 0;
+    dut->gid_valid_i = static_cast<std::decay_t<decltype(dut->gid_valid_i)>>(gids);
     dut->colour_i = 0;
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared", 5000);
@@ -132,7 +135,7 @@ struct Bench : Agent {
     unsigned& since = unasked[w.qp];
     if (!inside) {
       packet_asks = a.forced || asks_by_rule(since, a.window_log2, a.mtu);
-      if (a.end && !packet_asks) {
+      if (a.end && !packet_asks && !a.silent) {
         // it may go without if the next one is here and good for it
         const bool may = a.push + 1 < pushed.size() && pushed[a.push + 1].qp == w.qp &&
                          pushed[a.push + 1].epoch == w.epoch && !a.resent &&
@@ -142,6 +145,7 @@ struct Bench : Agent {
         left_out += !packet_asks;
       }
     }
+    if (a.silent) packet_asks = false;
     pkg::tx_item_t want = a.item;
     want.desc.ackreq = packet_asks;
     if (!(got == want)) {
@@ -149,7 +153,7 @@ struct Bench : Agent {
                     got.to_string() + "\n ROCI_SEED=" + std::to_string(base_seed()));
     }
     inside = !got.last;
-    if (got.last) since = packet_asks ? 0 : since + 1;
+    if (got.last) since = packet_asks || a.silent ? 0 : since + 1;
   }
 
   void stalls() {
@@ -218,9 +222,10 @@ struct Bench : Agent {
     dut.tick(4);
   }
   // Everything open: as many records, READs and bytes as the widths allow.
-  Qp open(unsigned number) {
+  Qp open(unsigned number, unsigned qp_type = 0) {
     Qp qp;
     qp.number = number;
+    qp.ctx.qp_type = qp_type;
     qp.ctx.mtu_code = static_cast<unsigned>(random.between(1, 5));
     qp.ctx.fn = static_cast<unsigned>(random.below(ROCI_CONFIG_WIDE ? 16 : 8));
     qp.ctx.pd = static_cast<unsigned>(random.below(ROCI_CONFIG_WIDE ? 1024 : 64));
@@ -229,7 +234,7 @@ struct Bench : Agent {
     qp.ctx.inflight_base = static_cast<unsigned>(random.bits(ROCI_CONFIG_WIDE ? 14 : 9));
     qp.ctx.read_log2 = 8;
     qp.ctx.read_base = static_cast<unsigned>(random.bits(ROCI_CONFIG_WIDE ? 12 : 8));
-    qp.ring = random.bits(58) << 6u;
+    qp.ring = random.bits(52) << 12u;
     qp.index = static_cast<std::uint16_t>(random.bits(16));
     qp.psn = qp.max_psn = static_cast<std::uint32_t>(random.bits(24));
     setup(qp);
@@ -259,7 +264,7 @@ struct Bench : Agent {
   std::uint16_t push(Qp& qp, const Wqe& w, bool last = true, bool turn = false, bool err = false) {
     const auto raw = w.to_blocks(random, w.blocks);
     const auto first = qp.index;
-    pushed.push_back({qp.number, qp.epoch, w, !err && w.verdict(first) == kFine});
+    pushed.push_back({qp.number, qp.epoch, w, !err && w.verdict(first, gids) == kFine});
     for (unsigned n = 0; n < w.blocks; ++n) {
       pkg::wqe_block_t b{};
       b.colour = colour;
@@ -336,6 +341,7 @@ struct Bench : Agent {
     const std::uint64_t at = qp.ring + 64u * (index % 8u);
     if (whole) {
       expect_inflight(qp, w, index, w.op == kNop ? (w.signaled ? kKindLocal : kKindNop)
+                                    : count == 0    ? kKindLocal
                                     : w.is_atomic() ? kKindAtomic
                                     : read          ? kKindRead
                                                     : kKindSend);
@@ -346,7 +352,8 @@ struct Bench : Agent {
       const auto items = packet(w, qp.ctx, qp.psn, psn, at, common(qp, index));
       for (const auto& i : items) {
         awaited.push_back({i, read || n + 1 == count, ((psn + 1) & kPsnMask) == stop,
-                           psn_before(psn, qp.max_psn), window_log2, qp.ctx.mtu(),
+                           psn_before(psn, qp.max_psn), qp.ctx.qp_type != 0, window_log2,
+                           qp.ctx.mtu(),
                            pushed.size() - 1});
       }
       items_expected += items.size();

@@ -30,6 +30,7 @@ struct Model {
   unsigned rnr = 0;
   bool timer = false, underrun = false, local = false, sqd = false, drained = false;
   bool tx_drained = false;
+  pkg::qp_state_e state = pkg::QPS_RESET;
   std::int64_t local_at = 0;
   unsigned local_index = 0, status = 0, vendor = 0;
 
@@ -126,7 +127,9 @@ struct Bench {
     dut->init_valid_i = 0;
     const bool drained = model[qp].drained;    // belongs to the state, not to the send queue
     const bool tx_drained = model[qp].tx_drained;
+    const auto state = model[qp].state;
     model[qp] = Model{};
+    model[qp].state = state;
     model[qp].type = type;
     model[qp].drained = drained;
     model[qp].tx_drained = tx_drained;
@@ -136,9 +139,12 @@ struct Bench {
     pkg::state_bcast_t bcast{};
     bcast.qp = static_cast<decltype(bcast.qp)>(qp);
     bcast.state = s;
+    bcast.from = model[qp].state;
     state.push(bcast);
     model[qp].sqd = s == pkg::QPS_SQD;
-    if (s == pkg::QPS_RESET || s == pkg::QPS_INIT) {
+    model[qp].state = s;
+    if (s == pkg::QPS_RESET || s == pkg::QPS_INIT ||
+        (s == pkg::QPS_RTS && bcast.from == pkg::QPS_SQE)) {
       model[qp].drained = model[qp].tx_drained = false;
     }
   }
@@ -185,6 +191,7 @@ struct Bench {
     REQUIRE(got.underrun == m.underrun);
     REQUIRE(got.drained == m.drained);
     REQUIRE(got.tx_drained == m.tx_drained);
+    REQUIRE(got.unreliable == (m.type != 0));
     REQUIRE(got.local_valid == m.local);
     if (m.local) {
       REQUIRE(got.local_psn == psn(m.local_at));
@@ -276,7 +283,7 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
     for (unsigned qp = 0; qp < qps; ++qp) {
       bench.state_is(qp, random.chance(0.5) ? pkg::QPS_RESET : pkg::QPS_INIT);
       bench.settle();
-      bench.init(qp, qp == 2 ? 2 : 0);   // RC, RC, UD
+      bench.init(qp, qp);                // RC, UC, UD
     }
     unsigned ghosts = 0;
     for (std::size_t n = 0; n < scaled(1500); ++n) {
@@ -333,7 +340,8 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
           report.oldest_psn = Bench::psn(at);
           report.is_rnr = random.chance(0.2);
           bench.report.push(report);
-          expect_push = !report.is_rnr && at == m.acked && m.next != m.acked && !m.fatal();
+          expect_push = !report.is_rnr && at == m.acked && m.next != m.acked && !m.fatal() &&
+                        m.type == 0;
           if (expect_push) m.timer = true;
           break;
         }
@@ -399,7 +407,15 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
           clear.acked_psn = Bench::psn(m.acked - static_cast<std::int64_t>(random.below(2)));
           clear.pending = random.chance(0.8) ? m.pending : req::PENDING_SEQUENCE;
           clear.failure = random.chance(0.1);
+          clear.restart = clear.failure && clear.acked_psn == Bench::psn(m.acked);
+          if (clear.restart && random.chance(0.5)) {       // both write how far it went
+            pkg::sent_t sent{};
+            sent.qp = static_cast<decltype(sent.qp)>((qp + 1) % qps);
+            sent.next_psn = Bench::psn(bench.model[sent.qp].next);
+            bench.sent.push(sent);
+          }
           bench.clear.push(clear);
+          if (clear.restart) m.next = m.acked;
           if (clear.acked_psn == Bench::psn(m.acked) && clear.pending == m.pending && !m.fatal()) {
             m.pending = req::PENDING_NONE;
           }
@@ -409,7 +425,8 @@ TEST_CASE("rows follow the rules, whatever the order of the sources") {
           break;
         }
         case 10: {
-          bench.state_is(qp, random.chance(0.6) ? pkg::QPS_SQD
+          bench.state_is(qp, m.state == pkg::QPS_SQE && random.chance(0.5) ? pkg::QPS_RTS
+                             : random.chance(0.6) ? pkg::QPS_SQD
                                                 : static_cast<pkg::qp_state_e>(random.below(7)));
           break;
         }

@@ -98,6 +98,7 @@ struct Bench : Agent {
     if (a.fail) {
       pkg::state_error_t e{};
       e.qp = a.qp;
+      e.send_only = f.type != 0;                         // wire.md 2.15: RC goes to ERR
       error.expect(e);
     }
     if (a.drained) {

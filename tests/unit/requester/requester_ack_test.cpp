@@ -512,6 +512,84 @@ TEST_CASE("RNR, timer and underrun: the strongest reason once, at the acknowledg
   bench.take_completion(s, s.wqes[3], Status::WR_FLUSH_ERR, Vendor::FLUSH);
 }
 
+TEST_CASE("UC in SQE: nothing is flushed before its last packet left; PSNs go on with what never left") {
+  Bench bench(41);
+  bench.tx_drains = false;
+  SendSide s = side(18, 0xfffffe);
+  bench.start(s, 1);
+  bench.send(s, s.post(pkg::INFLIGHT_SEND, 2, true));        // leaves
+  const Wqe half = s.post(pkg::INFLIGHT_SEND, 4, true);      // its third packet is refused
+  bench.sent_to(s, psn_add(half.first, 3));
+  const Wqe behind = s.post(pkg::INFLIGHT_SEND, 1, true);
+  bench.settle();
+  pkg::tx_refused_t refused{};
+  refused.qp = 18;
+  refused.wqe_index = static_cast<std::uint16_t>(half.index);
+  refused.psn = psn_add(half.first, 2);
+  refused.status = pkg::XLAT_BAD_BOUNDS;
+  bench.refused.push(refused);
+  bench.settle();
+  CHECK(bench.retry.received().empty());                     // sent again it would come twice
+  CHECK(bench.told[18].stop_valid);
+  CHECK(bench.told[18].stop_psn == psn_add(half.first, 2));
+  CHECK(bench.error.received().empty());                     // the one before it is not done
+  for (int n = 0; n < 2; ++n) bench.tx_done(18, pkg::TX_SENT, psn_add(s.start, n), 0);
+  bench.settle();
+  bench.take_completion(s, s.wqes[0], Status::SUCCESS);
+  REQUIRE(bench.error.received().size() == 1);               // comes back as SQE
+  CHECK(bench.error.received()[0].send_only);
+  CHECK(bench.retry.received().empty());
+  bench.tx_done(18, pkg::TX_SENT, half.first, half.index);
+  bench.settle();
+  CHECK(bench.retry.received().empty());
+  bench.drain_tx(18);                                        // its second packet was discarded
+  bench.settle();
+  Wqe point = half;
+  point.first = psn_add(half.first, 1);
+  bench.take_retry(s, pkg::RETRY_FLUSH, point, point.first);
+  bench.rewound(s, half.index, point.first, point.first, 0);
+  bench.answer(18);
+  bench.flush(s, half);
+  bench.flush(s, behind);
+  bench.settle();
+  bench.take_completion(s, half, Status::LOC_PROT_ERR, Vendor::KEY_BOUNDS);
+  bench.take_completion(s, behind, Status::WR_FLUSH_ERR, Vendor::FLUSH_SQE);
+
+  // again in RTS, and then SQD: nothing is on its way
+  bench.set_state(18, pkg::QPS_RTS);
+  bench.set_state(18, pkg::QPS_SQD);
+  bench.settle();
+  CHECK(bench.async_event.received().size() == 1);
+  bench.set_state(18, pkg::QPS_RTS);
+  s.end_psn = point.first;
+  const Wqe next = s.post(pkg::INFLIGHT_SEND, 2, true);
+  bench.high[18] = next.first;
+  bench.send(s, next);
+  bench.settle();
+  for (int n = 0; n < 2; ++n) bench.tx_done(18, pkg::TX_SENT, psn_add(next.first, n), next.index);
+  bench.settle();
+  bench.take_completion(s, next, Status::SUCCESS);
+  CHECK(bench.completion.received().empty());
+}
+
+TEST_CASE("a QP that is taken from SQE to RTS before its flush fails again") {
+  Bench bench(42);
+  bench.tx_drains = false;
+  SendSide s = side(19, 0);
+  bench.start(s, 1);
+  bench.send(s, s.post(pkg::INFLIGHT_SEND, 1, true));
+  bench.settle();
+  bench.tx_done(19, pkg::TX_BUS_ERROR, 0, 0);
+  bench.settle();
+  REQUIRE(bench.error.received().size() == 1);
+  bench.set_state(19, pkg::QPS_RTS);
+  bench.settle();
+  REQUIRE(bench.error.received().size() == 2);
+  bench.drain_tx(19);
+  bench.settle();
+  bench.take_retry(s, pkg::RETRY_FLUSH, s.wqes[0], 0);
+}
+
 TEST_CASE("UD: leaving is the acknowledgement; SQE flushes, RTS goes on") {
   Bench bench(14);
   bench.mirror_errors = false;

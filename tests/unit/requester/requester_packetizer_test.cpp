@@ -27,7 +27,10 @@ TEST_CASE("every packet and record of random WQEs") {
     std::map<unsigned, bool> used;
     for (std::uint64_t n = random.between(1, 5); qps.size() < n;) {
       const auto number = static_cast<unsigned>(random.below(1u << kQpBits));
-      if (!used[number]) qps.push_back(bench.open(number));
+      if (!used[number]) {
+        qps.push_back(bench.open(number, static_cast<unsigned>(random.chance(0.5) ? 0
+                                                                                  : random.below(4))));
+      }
       used[number] = true;
     }
     bench.stalls();
@@ -39,7 +42,7 @@ TEST_CASE("every packet and record of random WQEs") {
                                     : random.chance(0.5) ? random.between(1, 2 * mtu)
                                     : random.chance(0.5) ? mtu * random.between(1, 6)
                                                          : random.below(12 * mtu);
-        const Wqe w = random_wqe(random, bytes);
+        const Wqe w = random_wqe(random, bytes, qp.ctx.qp_type);
         pad(bench, qp, w.blocks);
         if (random.chance(0.1)) {
           Wqe nop;
@@ -243,7 +246,7 @@ TEST_CASE("requests that cannot be executed, and flushes") {
     Wqe bad = write_of(10, random);
     std::uint8_t status = 2, vendor = kBadOpcode;      // LOC_QP_OP_ERR
     bool bus_error = false;
-    switch (round % 7) {
+    switch (round % 8) {
       case 0:
         bad.length = 11;
         status = 1;                                    // LOC_LEN_ERR
@@ -261,7 +264,16 @@ TEST_CASE("requests that cannot be executed, and flushes") {
         status = 1;
         vendor = kBadAtomic;
         break;
-      case 5:                                          // a good one, but not on this type of QP
+      case 5:                                          // the port has lost that GID
+        qp.ctx.qp_type = 3;
+        bench.ctx(true, kTx, qp.number, 0, qp.ctx.word0());
+        bad = random_wqe(random, 10, 3);
+        bench.gids = ((1u << kGids) - 1) & ~(1u << bad.sgid_index);
+        bench.dut->gid_valid_i =
+            static_cast<std::decay_t<decltype(bench.dut->gid_valid_i)>>(bench.gids);
+        vendor = kBadGid;
+        break;
+      case 6:                                          // a good one, but not on this type of QP
         qp.ctx.qp_type = 2;
         bench.ctx(true, kTx, qp.number, 0, qp.ctx.word0());
         break;
@@ -330,6 +342,93 @@ TEST_CASE("requests that cannot be executed, and flushes") {
     }
     bench.rest();
   }
+}
+
+// wire.md 2.16: nobody acknowledges, so nothing asks, nothing is owed, and nothing is sent again.
+TEST_CASE("UC: on from where a message stopped; behind SQE from the PSN that never left") {
+  Random random;
+  for (int round = 0; round < 10; ++round) {
+    Bench bench(random);
+    Qp qp = bench.open(11, 1);
+    bench.stalls();
+    const std::uint32_t mtu = qp.ctx.mtu();
+    qp.index = static_cast<std::uint16_t>(qp.index & ~7u);
+    qp.ack.oldest_index = qp.index;
+    bench.ack(qp);
+    bench.send(qp, write_of(3 * mtu, random, kSend));      // unsignaled ones ask no more than others
+    bench.rest();
+    // byte cap, inside a message
+    bench.window(qp.ctx.mtu_code + 7 + 2);
+    qp.ack.acked_psn = qp.psn;
+    bench.ack(qp);
+    const Wqe w = write_of(6 * mtu, random);
+    const auto index = bench.push(qp, w);
+    bench.expect(qp, w, index, 0, 4);
+    bench.expect_rewind(qp, kStall, index, qp.psn + 4);
+    bench.dut.run_until([&] { return bench.rewind.done(); }, "rewind");
+    qp.index = index;
+    bench.next_epoch(qp, qp.psn + 4);
+    bench.rest();
+    qp.ack.acked_psn = (qp.psn + 4) & kPsnMask;
+    bench.ack(qp);
+    REQUIRE(bench.push(qp, w) == index);
+    bench.expect(qp, w, index, 4);
+    bench.rest();
+    // SQD between two messages: a stall, and no report of an AckReq that is owed
+    qp.ack.acked_psn = qp.psn;
+    bench.ack(qp);
+    bench.state(qp, kSqd);
+    const Wqe held = write_of(mtu, random);
+    const auto at = bench.push(qp, held);
+    bench.expect_rewind(qp, kStall, at, qp.psn);
+    bench.dut.run_until([&] { return bench.rewind.done(); }, "rewind");
+    qp.index = at;
+    bench.next_epoch(qp, qp.psn);
+    bench.state(qp, kRts);
+    REQUIRE(bench.push(qp, held) == at);
+    bench.expect(qp, held, at);
+    bench.rest();
+    REQUIRE(bench.resent == 0);
+    // SQE: of the last two packets the second never left
+    qp.psn = qp.max_psn = (qp.psn - 1) & kPsnMask;
+    bench.state(qp, kSqe);
+    bench.next_epoch(qp, qp.psn);
+    bench.dut.tick(4);
+    bench.expect_inflight(qp, held, bench.push(qp, held), kKindFlush);
+    bench.rest();
+    bench.state(qp, kRts);
+    qp.ack.acked_psn = qp.psn;
+    qp.ack.oldest_index = qp.index;
+    bench.ack(qp);
+    bench.send(qp, write_of(2 * mtu, random));
+    bench.rest();
+    REQUIRE(bench.resent == 0);
+  }
+}
+
+// wire.md 1.7: a datagram that is longer than the MTU sends nothing, and is complete in its turn.
+TEST_CASE("datagrams: the address vector before the message, or none of both") {
+  Random random;
+  Bench bench(random);
+  Qp qp = bench.open(4, 2);
+  bench.stalls();
+  for (unsigned n = 0; n < 200; ++n) {
+    const std::uint32_t mtu = qp.ctx.mtu();
+    const std::uint64_t sizes[] = {0, 1, mtu, mtu + 1, 2 * mtu, 100, 0x80000000u};
+    Wqe w = random_wqe(random, sizes[random.below(7)], 2);
+    w.sgid_index = static_cast<std::uint8_t>(random.below(kGids));
+    pad(bench, qp, w.blocks);
+    const auto psn = qp.psn;
+    bench.send(qp, w);
+    REQUIRE(qp.psn == ((psn + (w.length <= mtu)) & kPsnMask));
+    if (n % 20 == 19) {
+      bench.rest();
+      qp.ack.acked_psn = qp.psn;
+      qp.ack.oldest_index = qp.index;
+      bench.ack(qp);
+    }
+  }
+  bench.rest();
 }
 
 // 2^23 PSNs are half the circle: the mark behind which packets count anew must not stay behind.
@@ -680,7 +779,7 @@ TEST_CASE("cycles per packet") {
       Wqe w = write_of(bytes, random);
       w.sges.assign(pieces, Sge{random(), bytes / pieces, 1});
       w.sge_count = pieces;
-      w.blocks = Wqe::blocks_for(pieces);
+      w.blocks = w.blocks_for(16 * pieces);
       pad(bench, qp, w.blocks);
       bench.send(qp, w);
     }

@@ -61,8 +61,17 @@ Verdict rules(const Question& q, Why& why) {
     why = record ? kForFence : kForWindow;
     return kStall;
   }
-  const bool fine = w.vendor_status == 0 && (q.look.ctx.qp_type == 0 || nop);
-  if (nop && fine) return kNopRecord;
+  // which types have what (wire.md 1.4)
+  bool fits = nop;
+  switch (q.look.ctx.qp_type) {
+    case 0: fits |= !w.datagram; break;
+    case 1: fits |= !w.datagram && (kind == 1 || kind == 2); break;
+    case 2:
+    case 3: fits |= w.datagram && kind == 1; break;
+    default: break;
+  }
+  const bool fine = w.vendor_status == 0 && fits;
+  if (q.look.is_void && fine) return kNopRecord;
   if (q.look.stop_valid && distance(q.psn, q.look.stop_psn) >= 0) return kStall;
   if (!fine) return kLocalError;
   if (!q.passed && distance(q.row.resume_psn, first) > 0) return kSkip;
@@ -111,7 +120,9 @@ Question ask(Random& random) {
   look.state = static_cast<pkg::qp_state_e>(random.chance(0.7) ? 3 : random.below(7));
   look.waiting = random.chance(0.05);
   look.stop_valid = random.chance(0.2);
-  look.ctx.qp_type = static_cast<std::uint8_t>(random.chance(0.95) ? 0 : random.below(4));
+  look.ctx.qp_type = static_cast<std::uint8_t>(random.chance(0.6) ? 0 : random.below(5));
+  w.datagram = random.chance(0.9) ? look.ctx.qp_type >= 2 : random.chance(0.5);
+  look.is_void = static_cast<unsigned>(w.kind) == 0 || (w.datagram && random.chance(0.1));
   look.ctx.mtu_log2 = static_cast<std::uint8_t>(random.between(8, 12));
   for (auto* size : {&look.size_log2, &q.row.size_before, &q.row.size_since}) {
     *size = static_cast<std::uint8_t>(random.below(random.chance(0.5) ? 13 : 4));

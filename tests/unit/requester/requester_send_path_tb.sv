@@ -108,7 +108,7 @@ module requester_send_path_tb #(
     .rewind_valid_o, .rewind_ready_i(rewind_ready_o), .rewind_o,
     .ack_state_i, .state_i, .rnr_i,
     .current_qp_o(current_qp), .making_o(making), .others_queued_i(others_queued),
-    .others_fetched_i(others_fetched), .colour_i,
+    .others_fetched_i(others_fetched), .colour_i, .gid_valid_i('1),
     .item_valid_o, .item_ready_i, .item_o,
     .inflight_valid_o, .inflight_ready_i, .inflight_o,
     .read_record_valid_o, .read_record_ready_i, .read_record_o, .sent_o,

@@ -28,6 +28,8 @@ struct Bench {
       : dut(r()), random(r), block("block", dut->block_valid_i, dut->block_ready_o, dut->block_i),
         wqe("wqe", dut->wqe_valid_o, dut->wqe_ready_i, dut->wqe_o),
         sge("sge", dut->sge_valid_o, dut->sge_ready_i, dut->sge_o) {
+    gids = static_cast<std::uint32_t>(random.bits(kGids) | random.bits(kGids));
+    dut->gid_valid_i = static_cast<std::decay_t<decltype(dut->gid_valid_i)>>(gids);
     dut.reset();
     wqe.on_transfer([this](const spkg::wqe_t& w) {
       // its SGEs have all been handed over
@@ -39,16 +41,22 @@ struct Bench {
     dut.attach(sge);
   }
   std::uint64_t due = 0;
+  std::uint32_t gids = 0;            // that the port has
 };
 
 // Bends a good request into one of the malformed kinds.
 void spoil(Wqe& w, Random& random) {
-  switch (random.below(10)) {
+  switch (random.below(12)) {
     case 0: w.blocks = static_cast<unsigned>(random.pick(std::vector<int>{0, 9, 15})); break;
     case 1: w.op = static_cast<std::uint8_t>(random()); break;
     case 2: w.op = kSendInv; break;
     case 3: w.inline_data = true; w.op = kRead; break;
-    case 4: w.inline_data = true; w.length = static_cast<std::uint32_t>(w.blocks * 64 - 31); break;
+    case 4:
+      w.inline_data = true;
+      w.length = static_cast<std::uint32_t>(w.blocks * 64 - w.header() + 1);
+      break;
+    case 9: w.datagram = !w.datagram; break;
+    case 10: w.sgid_index = static_cast<std::uint8_t>(random.bits(8)); break;
     case 5: w.sge_count = static_cast<unsigned>(random.below(16)); break;
     case 6: w.length += random.chance(0.5) ? 1 : -1; break;
     case 7: w.length = 0x80000001u; break;
@@ -88,6 +96,7 @@ TEST_CASE("all forms of WQEs") {
       while (index < end && random.chance(blocks.empty() ? 1.0 : 0.7)) {
         Wqe w = random_wqe(random, random.chance(0.2) ? 0 : random.bits(32) >> random.below(33));
         if (w.length > 0x80000000u) w = random_wqe(random, 0x80000000u);
+        if (random.chance(0.3)) w = random_wqe(random, random.below(5000), 2);
         if (w.blocks > end - index) {                  // as the host does: pad the line
           w = Wqe{};
           w.op = kNop;
@@ -95,7 +104,7 @@ TEST_CASE("all forms of WQEs") {
           w.length = static_cast<std::uint32_t>(random());
         }
         if (random.chance(bad)) spoil(w, random);
-        Vendor vendor = w.verdict(index);
+        Vendor vendor = w.verdict(index, bench.gids);
         // blocks that it takes: a malformed count counts as one
         const bool misfit = w.blocks == 0 || index % 8 + w.blocks > 8;
         unsigned count = misfit ? 1 : w.blocks;
@@ -144,6 +153,7 @@ TEST_CASE("all forms of WQEs") {
         x.fence = w.fence;
         x.solicited = w.solicited;
         x.inline_data = w.inline_data || w.is_atomic();
+        x.datagram = w.datagram && w.op != kNop;
         x.imm = w.imm;
         x.length = w.length;
         x.va = w.va;
@@ -154,7 +164,7 @@ TEST_CASE("all forms of WQEs") {
                            (vendor == kFine || (vendor == kBadLength && w.length <= 0x80000000u));
         std::vector<pkg::sge_t> sges;
         if (taken) {
-          const unsigned room = 2 + 4 * (count - 1);
+          const unsigned room = w.datagram && count == 1 ? 0 : (64 * count - w.header()) / 16;
           for (unsigned n = 0; n < w.sge_count && n < room; ++n) {
             pkg::sge_t s{};
             s.va = w.sges[n].va;

@@ -29,11 +29,12 @@ enum Op : std::uint8_t {
 
 // vendor_status of malformed WQEs (queues.toml).
 enum Vendor : std::uint8_t {
-  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadInline = 7,
+  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadGid = 5, kBadInline = 7,
   kBadAtomic = 8
 };
 
 constexpr unsigned kMaxSgeRead = ROCI_CONFIG_WIDE ? 4 : 1;
+constexpr unsigned kGids = ROCI_CONFIG_WIDE ? 16 : 8;
 constexpr std::uint32_t kPsnMask = 0xffffff;
 
 struct Sge {
@@ -53,10 +54,13 @@ struct Wqe {
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
   std::vector<Sge> sges;
+  bool datagram = false;             // has an address vector
+  std::uint8_t sgid_index = 0;       // in it; the rest of it is random
 
+  /// Bytes before SGEs or inline data.
+  unsigned header() const { return datagram ? 80 : 32; }
   /// Blocks that SGEs or inline bytes need.
-  static unsigned blocks_for(unsigned sges) { return 1 + (sges > 2 ? (sges - 2 + 3) / 4 : 0); }
-  static unsigned blocks_for_inline(unsigned bytes) { return std::max(1u, (32 + bytes + 63) / 64); }
+  unsigned blocks_for(unsigned bytes) const { return std::max(1u, (header() + bytes + 63) / 64); }
 
   bool is_send() const { return op == kSend || op == kSendImm; }
   bool is_write() const { return op == kWrite || op == kWriteImm; }
@@ -81,15 +85,16 @@ struct Wqe {
       }
     };
     put(0, op, 1);
-    put(1, signaled | fence << 1 | solicited << 2 | inline_data << 3, 1);
+    put(1, signaled | fence << 1 | solicited << 2 | inline_data << 3 | datagram << 4, 1);
     put(2, blocks | sge_count << 4, 1);
     put(3, 0, 1);
     put(4, imm, 4);
     put(8, length, 4);
-    put(16, va, 8);
+    put(16, va, 8);                    // of a datagram this is Q_Key and number
     put(24, rkey, 4);
+    if (datagram) put(32 + 25, sgid_index, 1);
     if (!inline_data) {
-      const std::size_t first = is_atomic() ? 48 : 32;   // behind the operands
+      const std::size_t first = is_atomic() ? 48 : header();   // behind the operands
       for (std::size_t n = 0; n < sges.size(); ++n) {
         put(first + 16 * n, sges[n].va, 8);
         put(first + 8 + 16 * n, sges[n].length, 4);
@@ -103,19 +108,32 @@ struct Wqe {
     return out;
   }
 
-  /// What is wrong with it on an RC queue pair, its blocks all being there.
-  Vendor verdict(unsigned line_index) const {
+  /// Whether a type of queue pair (0 RC, 1 UC, 2 UD, 3 GSI) has this operation (wire.md 1.4).
+  bool fits(unsigned qp_type) const {
+    if (op == kNop) return true;
+    if (qp_type >= 2) return is_send() && datagram;
+    return !datagram && (qp_type == 0 || !is_fetch());
+  }
+
+  /// What is wrong with it on a queue pair whose type has it, its blocks all being there; bit n of
+  /// `gids`: the port has a GID n.
+  Vendor verdict(unsigned line_index, std::uint32_t gids = ~0u) const {
     if (blocks == 0 || blocks + line_index % 8 > 8) return kBadBlocks;
     if (op == kNop) return kFine;
     if (!is_send() && !is_write() && !is_fetch()) return kBadOpcode;
+    if (datagram) {
+      if (!is_send()) return kBadOpcode;
+      if (blocks == 1) return kBadBlocks;
+      if (sgid_index >= kGids || (gids >> sgid_index & 1) == 0) return kBadGid;
+    }
     if (inline_data) {
-      return is_fetch() || length > 64 * blocks - 32 ? kBadInline : kFine;
+      return is_fetch() || header() + length > 64 * blocks || length > 512 ? kBadInline : kFine;
     }
     if (is_atomic()) {
       return length == 8 && sge_count == 1 && sges[0].length == 8 && sges[0].va % 8 == 0
                  ? kFine : kBadAtomic;
     }
-    if (32 + 16 * sge_count > 64 * blocks) return kBadBlocks;
+    if (header() + 16 * sge_count > 64 * blocks) return kBadBlocks;
     if (op == kRead && sge_count > kMaxSgeRead) return kBadSgeCount;
     if (length > 0x80000000u) return kBadLength;
     std::uint64_t sum = 0;
@@ -125,11 +143,17 @@ struct Wqe {
 };
 
 /// A random well-formed request with about `bytes` bytes of payload.
-inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
+inline Wqe random_wqe(Random& random, std::uint64_t bytes, unsigned qp_type = 0) {
   Wqe w;
   static constexpr std::uint8_t kOps[] = {kSend, kSendImm, kWrite, kWriteImm, kRead, kWrite};
   w.op = kOps[random.below(std::size(kOps))];
   if (random.chance(0.05)) w.op = random.chance(0.5) ? kCmpSwap : kFetchAdd;
+  if (qp_type != 0 && w.is_fetch()) w.op = kWrite;
+  if (qp_type >= 2) {
+    w.datagram = true;
+    w.op = random.chance(0.5) ? kSend : kSendImm;
+    w.sgid_index = static_cast<std::uint8_t>(random.below(kGids));
+  }
   w.signaled = random.chance(0.5);
   w.solicited = random.chance(0.5);
   w.imm = static_cast<std::uint32_t>(random());
@@ -143,14 +167,16 @@ inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
   }
   if (w.op != kRead && random.chance(0.2)) {
     w.inline_data = true;
-    w.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(random.below(481), bytes + 64));
-    w.blocks = Wqe::blocks_for_inline(w.length);
+    w.length = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(random.below(512 - w.header() + 1), bytes + 64));
+    w.blocks = w.blocks_for(w.length);
+    if (w.datagram) w.blocks = std::max(w.blocks, 2u);
     return w;
   }
   const auto most = w.op == kRead ? kMaxSgeRead : 15;
   w.sge_count = static_cast<unsigned>(random.below(random.chance(0.5) ? 2 : most + 1));
   if (bytes != 0 && w.sge_count == 0) w.sge_count = 1;
-  w.blocks = Wqe::blocks_for(w.sge_count);
+  w.blocks = w.blocks_for(16 * w.sge_count);
   std::uint64_t left = bytes;
   for (unsigned n = 0; n < w.sge_count; ++n) {
     Sge s;
@@ -168,7 +194,7 @@ inline Wqe random_wqe(Random& random, std::uint64_t bytes) {
 
 /// PSNs that a request takes (wire.md 2.1).
 inline std::uint32_t psn_count(const Wqe& w, std::uint32_t mtu) {
-  if (w.op == kNop) return 0;
+  if (w.op == kNop || (w.datagram && w.length > mtu)) return 0;   // wire.md 1.7
   return std::max(1u, static_cast<std::uint32_t>((std::uint64_t{w.length} + mtu - 1) / mtu));
 }
 
@@ -239,6 +265,9 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
     else if (last) d.opcode = static_cast<std::uint8_t>(base + 2 + w.has_imm());
     else d.opcode = static_cast<std::uint8_t>(base + 1);
   }
+  // class of the opcode
+  static constexpr std::uint8_t kClass[] = {0x00, 0x20, 0x60, 0x60};
+  d.opcode = static_cast<std::uint8_t>(d.opcode | kClass[c.qp_type]);
   d.psn = psn;
   d.solicited = last && w.solicited && (w.is_send() || w.op == kWriteImm);
   d.payload_length = static_cast<std::uint16_t>(payload);
@@ -249,19 +278,28 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
   d.syndrome = 0;
   d.msn = 0;
   std::vector<pkg::tx_item_t> items;
-  if (payload == 0) {
+  if (w.datagram) {                                    // where it goes, before the message
+    pkg::tx_item_t item{};
+    item.has_piece = true;
+    item.piece.access = static_cast<pkg::access_e>(0);
+    item.piece.length = 48;
+    item.piece.va = address + 16;
+    items.push_back(item);
+  }
+  if (payload == 0 && !w.datagram) {
     pkg::tx_item_t item{};
     item.last = true;
     item.desc = d;
     items.push_back(item);
     return items;
   }
-  if (w.inline_data || w.is_atomic()) {                // the operands of an atomic lie there
+  if (payload == 0) {
+  } else if (w.inline_data || w.is_atomic()) {                // the operands of an atomic lie there
     pkg::tx_item_t item{};
     item.has_piece = true;
     item.piece.access = static_cast<pkg::access_e>(0);
     item.piece.length = static_cast<std::uint32_t>(payload);
-    item.piece.va = address + 32 + offset;
+    item.piece.va = address + w.header() + offset;
     items.push_back(item);
   } else {
     std::uint64_t at = 0;                          // of the SGE in the message
