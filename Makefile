@@ -14,7 +14,8 @@ MAKEFLAGS += --no-print-directory
 
 cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
-.PHONY: help setup configure build demo test lint docs-check soak synth fit bench formal firmware docs clean
+.PHONY: help setup configure build demo test lint docs-check soak synth fit bench formal firmware
+.PHONY: docs clean
 
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)

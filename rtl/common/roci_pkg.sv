@@ -206,7 +206,6 @@ package roci_pkg;
     piece_t piece;
     tx_desc_t desc;
   } tx_item_t;
-
   // A packet that was not decided, back to its source.
   typedef struct packed {
     qp_t qp;
@@ -430,7 +429,6 @@ package roci_pkg;
     rq_number_t rq;
     rq_index_t index;
   } rq_entry_t;
-
   // rq_fetch -> responder: a WQE of this queue came to its slot. Always accepted.
   typedef struct packed {
     logic valid;
@@ -458,14 +456,13 @@ package roci_pkg;
   } read_record_write_t;
 
   // ------------------------------------------------------------------------------------- RX
-  // Ethernet fields that are of interest behind the receive filters.
+  // Ethernet fields that matter behind the receive filters; rx_side_t rides beside every beat of a
+  // received frame (GRH at byte 0), the same in all of them.
   typedef struct packed {
     logic [47:0] smac;               // first wire byte in bits 47:40
     logic vlan_valid;
     logic [15:0] tci;
   } rx_ethernet_t;
-
-  // Rides beside every beat of a received frame (GRH at byte 0), the same in all of them.
   typedef struct packed {
     logic loopback;
     rx_ethernet_t ethernet;
