@@ -144,7 +144,7 @@ module roci_control #(
   logic [63:0] load_data;
   logic bell_error_valid;
   roci_pkg::fn_t bell_error_fn;
-  roci_pkg::doorbell_counters_t bell_count;
+  roci_count_pkg::doorbell_counters_t bell_count;
   cpu_pkg::cpu_counters_t cpu_count;
   logic key_error, mtt_hit, mtt_miss, count_interrupt;
 

@@ -353,18 +353,22 @@ module roci_top #(
   roci_pkg::rq_look_t look;
   roci_pkg::rq_entry_t take, free_entry;
   roci_pkg::rq_landed_t landed;
-  roci_pkg::slot_word_address_t slot_address;
+  roci_pkg::slot_word_address_t slot_address, total_slot;
+  logic total_read;
+  logic [31:0] total;
   logic [roci_pkg::SLOT_WORD_BITS-1:0] slot_data;
   logic responder_item_valid, responder_item_ready, tx_response_valid, tx_response_ready;
   roci_pkg::rx_item_t responder_item;
   roci_pkg::tx_item_t tx_response;
   logic count_wait, count_lost, count_gap, count_duplicate, count_ignored_read;
+  logic count_no_receive, count_too_long, count_given_up;
 
   responder_path u_responder (
     .clk_i, .rst_i, .ctx_i(ctx), .ctx_o(ctx_responder), .state_i(state), .colour_i(colour),
     .packet_valid_i(rx_request_valid), .packet_ready_o(rx_request_ready), .packet_i(rx_request),
     .pressure_i(pressure), .flush_frame_valid_o(flush_valid), .flush_frame_o(flush),
     .look_valid_o(look_valid), .look_queue_o(look_queue), .look_i(look),
+    .total_read_o(total_read), .total_slot_o(total_slot), .total_i(total),
     .take_valid_o(take_valid), .take_o(take), .landed_i(landed),
     .slot_read_o(slot_read), .slot_address_o(slot_address), .slot_data_i(slot_data),
     .free_valid_o(free_valid), .free_ready_i(free_ready), .free_o(free_entry),
@@ -373,6 +377,8 @@ module roci_top #(
     .event_valid_i(respond_token_valid), .event_ready_o(respond_token_ready),
     .event_i('{qp: token.qp, error: token.error,
                info: roci_pkg::respond_event_t'(token.body)}),
+    .atomic_done_valid_i(atomic_done_valid), .atomic_done_ready_o(atomic_done_ready),
+    .atomic_done_i(atomic_done),
     .tx_item_valid_o(tx_response_valid), .tx_item_ready_i(tx_response_ready),
     .tx_item_o(tx_response), .refused_valid_i(refused_response_valid),
     .refused_ready_o(refused_response_ready), .refused_i(refused_response),
@@ -382,7 +388,8 @@ module roci_top #(
     .async_valid_o(event_valid[3]), .async_ready_i(event_ready[3]), .async_o(events[3]),
     .count_wait_o(count_wait), .count_lost_o(count_lost), .count_rnr_o(),
     .count_gap_o(count_gap), .count_duplicate_o(count_duplicate),
-    .count_ignored_read_o(count_ignored_read),
+    .count_ignored_read_o(count_ignored_read), .count_no_receive_o(count_no_receive),
+    .count_too_long_o(count_too_long), .count_given_up_o(count_given_up),
     .fence_busy_o(responder_busy), .ready_o(responder_ready)
   );
   responder_atomic u_atomic (
@@ -397,8 +404,6 @@ module roci_top #(
     .done_valid_o(atomic_done_valid), .done_ready_i(atomic_done_ready), .done_o(atomic_done),
     .fence_busy_o(atomic_busy)
   );
-  assign atomic_done_ready = 1'b1;
-  wire unused_atomic = &{1'b0, atomic_done_valid, atomic_done};
   queue_rq_fetch u_rq_fetch (
     .clk_i, .rst_i, .ctx_i(ctx), .ctx_o(ctx_rq), .doorbell_valid_i(doorbell_valid),
     .doorbell_i(doorbell), .state_i(state), .colour_i(colour),
@@ -406,6 +411,7 @@ module roci_top #(
     .req_o(read_req[READ_RQ]), .beat_valid_i(word_valid[READ_RQ]),
     .beat_ready_o(word_ready[READ_RQ]), .beat_i(word[READ_RQ]),
     .look_valid_i(look_valid), .look_queue_i(look_queue), .look_o(look),
+    .total_read_i(total_read), .total_slot_i(total_slot), .total_o(total),
     .take_valid_i(take_valid), .take_i(take), .landed_o(landed),
     .slot_read_i(slot_read), .slot_address_i(slot_address), .slot_data_o(slot_data),
     .free_valid_i(free_valid), .free_ready_o(free_ready), .free_i(free_entry),
@@ -596,6 +602,9 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_PKEY)] = dispatch_count.pkey;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_QKEY)] = dispatch_count.qkey;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_MAD)] = dispatch_count.mad;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_NO_RECEIVE)] = count_no_receive;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RECEIVE_LENGTH)] = count_too_long;
+    pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_UC_SEQUENCE)] = count_given_up;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RECEIVE_LATE)] = count_lost;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_WAIT_RECEIVE_CYCLES)] = count_wait;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_BUFFER_CROWDED_CYCLES)] = crowded;
@@ -605,6 +614,7 @@ module roci_top #(
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_AFTER_ERROR)] = committed.rx_drop_after_error;
     pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_WRITE)] = committed.requests_write;
     pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_READ)] = committed.requests_read;
+    pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_ATOMIC)] = committed.requests_atomic;
     pulse[7'(roci_hwif_pkg::COUNTER_REQUESTS_SEND)] = committed.requests_send;
     pulse[7'(roci_hwif_pkg::COUNTER_RX_DROP_RESPONSE)] = response_count.rx_drop_response
                                                      || ack_ignored;

@@ -13,6 +13,15 @@ package roci_count_pkg;
     logic tx_stall_fence;
   } stall_counters_t;
 
+  // Doorbells that were taken, or not and why (host_doorbell).
+  typedef struct packed {
+    logic doorbells;
+    logic doorbell_error_kind;
+    logic doorbell_error_object;
+    logic doorbell_error_page;
+    logic doorbell_error_index;
+  } doorbell_counters_t;
+
   // Frames that left (ethernet_route); `bytes` with their Ethernet header, without FCS.
   typedef struct packed {
     logic frame;
@@ -91,6 +100,7 @@ package roci_count_pkg;
   typedef struct packed {
     logic requests_write;
     logic requests_read;
+    logic requests_atomic;
     logic requests_send;
     logic rx_drop_after_error;
   } rx_commit_count_t;

@@ -636,10 +636,12 @@ package roci_pkg;
     // what a failed piece turns this packet into: NAK syndrome for remote keys (0x62), for local
     // keys of a receive WQE (0x63 and an error completion), LOCAL_ERROR for a response
     logic receive_in_use;            // a receive WQE is held: its completion_t is valid for an error
+    logic unreliable;                // UC, UD: nobody is answered, a bad remote key costs only the packet
     logic [23:0] nak_msn;            // MSN without this packet, for the NAK if a piece fails
   } rx_end_t;
 
-  // 1..n items per packet, `end_info` equal in all of them.
+  // 1..n items per packet, `end_info` equal in all of them. Atomic (one piece, ACCESS_REMOTE_ATOMIC):
+  // completion.imm_or_key has its replay slot, in bit 31 CMP_SWAP.
   typedef struct packed {
     colour_t colour;
     logic no_frame;                  // flush of a QP in ERR: no frame and no rx_order_t, one item;
@@ -785,14 +787,6 @@ package roci_pkg;
     logic rx_nak_remote_access;
     logic rx_nak_remote_operational;
   } response_counters_t;
-
-  typedef struct packed {
-    logic doorbells;
-    logic doorbell_error_kind;
-    logic doorbell_error_object;
-    logic doorbell_error_page;
-    logic doorbell_error_index;
-  } doorbell_counters_t;
 
   // ------------------------------------------------------------------------------------ fence
   // Each unit counts what it holds of either colour (rule 8). busy bit c: something of colour c.

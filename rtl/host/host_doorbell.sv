@@ -30,7 +30,7 @@ module host_doorbell (
 
   output logic                         error_valid_o,    // a doorbell of this function was ignored
   output roci_pkg::fn_t                error_fn_o,
-  output roci_pkg::doorbell_counters_t count_o           // pulses
+  output roci_count_pkg::doorbell_counters_t count_o           // pulses
 );
 
   // One RAM for all kinds: its two top address bits say which.
@@ -131,7 +131,7 @@ module host_doorbell (
   logic object_ok, owner_ok, index_ok;
   logic [15:0] index_mask;
   roci_pkg::doorbell_t doorbell1;
-  roci_pkg::doorbell_counters_t count1;
+  roci_count_pkg::doorbell_counters_t count1;
 
   always_comb begin
     doorbell1.kind = roci_pkg::DOORBELL_SQ;

@@ -23,6 +23,8 @@ package packet_pkg;
     logic atomic;
     logic atomic_ack;
     logic [5:0] bytes;               // of all extended headers
+    logic [5:0] parsed_bytes;        // of those that become fields; operands and results of atomics are
+                                     // moved like a payload
   } opcode_info_t;
 
   function automatic opcode_info_t opcode_info(input logic [7:0] opcode);
@@ -51,6 +53,9 @@ package packet_pkg;
     info.bytes = (info.xrc ? 6'd4 : 6'd0) + (info.deth ? 6'd8 : 6'd0) + (info.reth ? 6'd16 : 6'd0)
                  + (info.aeth ? 6'd4 : 6'd0) + (info.imm ? 6'd4 : 6'd0)
                  + (info.atomic ? 6'd28 : 6'd0) + (info.atomic_ack ? 6'd8 : 6'd0);
+    info.parsed_bytes = (info.xrc ? 6'd4 : 6'd0) + (info.deth ? 6'd8 : 6'd0)
+                        + (info.reth ? 6'd16 : 6'd0) + (info.aeth ? 6'd4 : 6'd0)
+                        + (info.imm ? 6'd4 : 6'd0) + (info.atomic ? 6'd12 : 6'd0);
     return info;
   endfunction
 

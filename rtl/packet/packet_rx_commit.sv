@@ -10,7 +10,10 @@
 //   means (wire.md 2.14): remote key → NAK 0x62; local key of a receive WQE, or a page address that
 //   cannot be read → NAK 0x63; local key of a READ → local error event for requester_ack, which
 //   brings the QP to ERR in its turn. Requests bring it to ERR from here;
+// - UC and UD (`unreliable`): nobody is answered, and a bad remote key costs this packet alone; the
+//   receive WQE of a WRITE with immediate completes with LOC_ACCESS_ERR (wire.md 2.16);
 // - `error_valid` (a protocol error found earlier): its tokens as they are, and the QP goes to ERR.
+// An atomic whose address is good goes on to responder_atomic: SCATTER_ATOMIC instead of a piece.
 // From a failure on the QP is void: frames of it that were judged before its ERR was known are dropped
 // whole, so that nothing executes after a fatal NAK. INIT, the way out of RESET, ends that: frames
 // that were judged before are gone by then. Responses are dropped as soon as the QP is in ERR.
@@ -170,7 +173,7 @@ module packet_rx_commit #(
   logic packet_end, take_answer, piece_write, commit, rollback;
   logic piece_store_ready, verdict_ready, verdict_valid;
   logic fails, asks_error, fails_ok, row_write, init_now;
-  logic is_remote_key, completes, swallows;
+  logic is_remote_key, shrugged, completes, swallows;
   logic error_slot_free;
 
   typedef struct packed {
@@ -204,7 +207,9 @@ module packet_rx_commit #(
                  && (!item_q.item.has_piece || (answer_valid_i && answer_i.last));
 
     // ERR is asked for once per QP: later frames are dead
-    fails = packet_end && !dead && (packet_bad || item_q.item.end_info.error_valid);
+    shrugged = item_q.item.end_info.unreliable && is_remote_key;
+    fails = packet_end && !dead
+            && ((packet_bad && !shrugged) || item_q.item.end_info.error_valid);
     asks_error = fails && (item_q.item.end_info.error_valid || !item_q.item.is_response);
 
     // the receive WQE of this packet, if it ends here
@@ -293,23 +298,26 @@ module packet_rx_commit #(
 
   // ------------------------------------------------------------------------------------ counters
   // A message that is executed to its end moves the MSN.
-  logic executed, is_receive, is_read;
+  logic executed, is_receive, is_read, is_atomic;
   always_comb begin
-    executed = packet_end && item_finished && !dead && !fails && !item_q.item.no_frame
-               && !item_q.item.is_response
+    executed = packet_end && item_finished && !dead && !fails && !packet_bad
+               && !item_q.item.no_frame && !item_q.item.is_response
                && item_q.item.end_info.respond.msn != item_q.item.end_info.nak_msn;
     is_receive = item_q.item.end_info.completion_valid
                  && item_q.item.end_info.completion.opcode
                     != 8'(roci_hwif_pkg::CQE_OPCODE_RECV_WRITE_IMM);
     is_read = item_q.item.end_info.respond_valid
               && item_q.item.end_info.respond.kind == roci_pkg::RESPOND_READ;
+    is_atomic = item_q.item.has_piece
+                && item_q.item.piece.access == roci_pkg::ACCESS_REMOTE_ATOMIC;
   end
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       count_o <= '0;
     end else begin
       count_o.requests_send <= executed && is_receive;
-      count_o.requests_read <= executed && is_read;
+      count_o.requests_read <= executed && is_read && !is_atomic;
+      count_o.requests_atomic <= executed && is_atomic;
       count_o.requests_write <= executed && !is_receive && !is_read;
       count_o.rx_drop_after_error <= packet_end && item_finished && dead
                                      && !item_q.dispatcher_drop;
@@ -386,6 +394,7 @@ module packet_rx_commit #(
   step_e step_q, step_first, step_next;
 
   logic live, placing, dropping;
+  logic atomic;                                   // what is placed are the operands of an atomic
   logic has_completion, has_event, nothing_left;
   roci_pkg::completion_t completion;
   roci_pkg::respond_event_t respond;
@@ -399,6 +408,8 @@ module packet_rx_commit #(
     failure = context_pkg::xlat_failure(verdict.status);
     placing = verdict.place;
     dropping = verdict.has_payload && !verdict.place;
+    atomic = verdict.end_info.respond_valid
+             && verdict.end_info.respond.kind == roci_pkg::RESPOND_READ;
 
     // what the packet says at its end, with the failures of its pieces put in
     completion = verdict.end_info.completion;
@@ -414,7 +425,7 @@ module packet_rx_commit #(
         ack_event.psn = verdict.psn;
         ack_event.syndrome = {1'b0, failure[14:8]};
         ack_event.msn = {16'd0, failure[7:0]};
-      end else begin
+      end else if (!verdict.end_info.unreliable) begin
         respond_valid = 1'b1;
         respond.kind = roci_pkg::RESPOND_NAK;
         respond.psn = verdict.psn;
@@ -432,8 +443,11 @@ module packet_rx_commit #(
       completion.imm_or_key = '0;
       completion.flags = '0;
       completion.tci = '0;
+      completion.pkey_index = '0;
       {completion.status, completion.vendor_status} =
-          verdict.dead || verdict.is_remote_key
+          !verdict.dead && verdict.is_remote_key && verdict.end_info.unreliable
+          ? {7'(roci_hwif_pkg::CQE_STATUS_LOC_ACCESS_ERR), failure[7:0]}
+          : verdict.dead || verdict.is_remote_key
           ? {7'(roci_hwif_pkg::CQE_STATUS_WR_FLUSH_ERR), 8'(roci_hwif_pkg::VENDOR_STATUS_FLUSH)}
           : failure;
     end
@@ -486,6 +500,12 @@ module packet_rx_commit #(
           cmd_o.fn = piece.fn;
           cmd_o.length = piece.length;
           cmd_o.addr = piece.addr;
+          if (atomic) begin
+            cmd_o.kind = roci_pkg::SCATTER_ATOMIC;
+            cmd_o.length = roci_pkg::packet_len_t'(
+                roci_pkg::replay_slot_t'(verdict.end_info.completion.imm_or_key));
+            cmd_o.addr[0] = verdict.end_info.completion.imm_or_key[31];
+          end
           cmd_o.packet_last = piece.last;
           cmd_valid_o = verdict_out_valid && piece_valid;
         end else begin

@@ -6,14 +6,17 @@
 // Checks in the order of wire.md 2.2, all failures are silent drops with a counter each: the QP exists
 // and its number is that of this incarnation; the opcode is of its class; its state receives
 // (requests: RTR, RTS, SQD; responses: RTS, SQD; datagrams also SQE); source and destination GID and
-// VLAN are those of the connection (RC, UC); P_Key (wire.md 2.13).
+// VLAN are those of the connection (RC, UC); P_Key (wire.md 2.13): the QP's own, for GSI any of the
+// port's table; Q_Key (UD, GSI); GSI takes nothing but MADs: 256 bytes, no immediate (wire.md 2.12).
+// What a datagram's completion tells is put into its headers' `va`: index of the P_Key (GSI) in 33:32,
+// source QP in 23:0, where header_parse left it.
 // For every frame, dropped or not, one entry of `order_o` tells packet_rx_commit whose turn it is.
 // Stamps the colour (rule 8) when it takes a frame, before it reads QP state, and holds it until the
 // frame's token with `packet_end` has come out of the commit FIFO (`end_i`).
 //
 // The row of a live QP (SQD) is changed words 1 to 3 first, word 0 last: from the first to the last no
 // frame is taken, so that each meets the old row or the new one.
-// Does not: PSN or any other sequence check; Q_Keys and multicast members (with UD).
+// Does not: PSN or any other sequence check; members of multicast groups.
 // One frame per cycle; narrow reads a row word by word, one frame in 4 cycles.
 // Neighbours: packet_rx_buffer → here → responder_check, requester_read_data, packet_rx_commit.
 `default_nettype none
@@ -107,11 +110,17 @@ module packet_rx_dispatch #(
   wire unused_port = &{1'b0, port_i};
 
   // -------------------------------------------------------------------------- stage 1: the verdict
+  // wire.md 2.13: equal and not zero without the membership bit, and one side at least is a full member
+  function automatic logic same_partition(input logic [15:0] a, input logic [15:0] b);
+    return a[14:0] == b[14:0] && b[14:0] != 15'd0 && (a[15] || b[15]);
+  endfunction
+
   roci_pkg::colour_t colour_q;
 
   roci_pkg::qp_state_e qp_state;
-  logic is_response, is_datagram_qp, class_matches;
-  logic state_matches, gid_matches, vlan_matches, pkey_matches;
+  logic is_response, is_datagram_qp, is_gsi, class_matches;
+  logic state_matches, gid_matches, vlan_matches, pkey_matches, qkey_matches, is_mad;
+  logic [1:0] pkey_index;              // of the port's table, GSI
   logic [11:0] vlan_id;
   roci_count_pkg::rx_dispatch_count_t drop;
   logic dropped, target_ready;
@@ -123,6 +132,7 @@ module packet_rx_dispatch #(
     is_response = headers_q.opcode >= 8'h0d && headers_q.opcode <= 8'h12;
     is_datagram_qp = row.qp_type == roci_hwif_pkg::QP_TYPE_UD
                      || row.qp_type == roci_hwif_pkg::QP_TYPE_GSI;
+    is_gsi = row.qp_type == roci_hwif_pkg::QP_TYPE_GSI;
     unique case (row.qp_type)
       roci_hwif_pkg::QP_TYPE_RC: class_matches = headers_q.opcode[7:5] == 3'd0;
       roci_hwif_pkg::QP_TYPE_UC: class_matches = headers_q.opcode[7:5] == 3'd1;
@@ -143,9 +153,17 @@ module packet_rx_dispatch #(
     // a priority tag (VLAN 0) counts as untagged, wire.md 1.8
     vlan_id = headers_q.vlan_valid ? headers_q.tci[11:0] : 12'd0;
     vlan_matches = vlan_id == (row.vlan_valid ? row.vlan_id : 12'd0);
-    // equal and not zero without the membership bit, and one side at least is a full member
-    pkey_matches = headers_q.pkey[14:0] == row.pkey[14:0] && row.pkey[14:0] != 15'd0
-                   && (headers_q.pkey[15] || row.pkey[15]);
+    pkey_matches = !is_gsi && same_partition(headers_q.pkey, row.pkey);
+    pkey_index = 2'd0;
+    for (int unsigned k = roci_pkg::PKEYS; k-- != 0;) begin
+      if (is_gsi && same_partition(headers_q.pkey, port_i.pkey[k])) begin
+        pkey_matches = 1'b1;
+        pkey_index = 2'(k);
+      end
+    end
+    qkey_matches = headers_q.va[63:32] == row.peer_gid_low[31:0];
+    is_mad = headers_q.opcode[4:0] == 5'h04
+             && headers_q.payload_length == 13'(packet_pkg::GRH_BYTES + 256);
 
     drop = '0;
     if (!row.valid || row.qpn != headers_q.dest_qpn) begin
@@ -156,10 +174,14 @@ module packet_rx_dispatch #(
       drop.state = 1'b1;
     end else if (!is_datagram_qp && !gid_matches) begin
       drop.gid = 1'b1;
-    end else if (!vlan_matches) begin
+    end else if (!is_datagram_qp && !vlan_matches) begin
       drop.vlan = 1'b1;
     end else if (!pkey_matches) begin
       drop.pkey = 1'b1;
+    end else if (is_datagram_qp && !qkey_matches) begin
+      drop.qkey = 1'b1;
+    end else if (is_gsi && !is_mad) begin
+      drop.mad = 1'b1;
     end
     dropped = drop != '0;
 
@@ -169,6 +191,7 @@ module packet_rx_dispatch #(
     packet.qp_type = roci_pkg::qp_type_e'(row.qp_type);
     packet.state = qp_state;
     packet.headers = headers_q;
+    if (is_datagram_qp) packet.headers.va[33:32] = pkey_index;
   end
 
   // --------------------------------------------------- stage 2: one register per way out, fork of two

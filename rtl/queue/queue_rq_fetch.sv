@@ -47,6 +47,9 @@ module queue_rq_fetch #(
   input  wire                                look_valid_i,
   input  wire roci_pkg::rq_number_t          look_queue_i,
   output roci_pkg::rq_look_t                 look_o,
+  input  wire                                total_read_i,   // bytes of the WQE in this slot: answer in
+  input  wire roci_pkg::slot_word_address_t  total_slot_i,   // the next cycle, held until the next read
+  output logic [31:0]                        total_o,
   input  wire                                take_valid_i,   // always accepted
   input  wire roci_pkg::rq_entry_t           take_i,         // next one to take from now on
   output roci_pkg::rq_landed_t               landed_o,       // at most every second cycle
@@ -273,6 +276,7 @@ module queue_rq_fetch #(
   roci_pkg::slot_word_address_t slot_write_address;
   logic [roci_pkg::SLOT_WORD_BITS-1:0] slot_write_data;
   roci_pkg::colour_t end_colour;
+  logic [31:0] landing_total;
 
   queue_rq_landing #(.BURSTS(BURSTS)) u_landing (
     .clk_i, .rst_i,
@@ -283,7 +287,7 @@ module queue_rq_fetch #(
     .burst_slot_base_i(row3_q.slot_base), .burst_slot_log2_i(row3_q.slot_log2),
     .beat_valid_i, .beat_ready_o, .beat_i,
     .write_o(slot_write), .write_address_o(slot_write_address), .write_data_o(slot_write_data),
-    .landed_valid_o(landing_valid), .landed_o(landing),
+    .landed_valid_o(landing_valid), .landed_o(landing), .landed_total_o(landing_total),
     .end_valid_o(end_valid), .end_colour_o(end_colour)
   );
 
@@ -296,6 +300,13 @@ module queue_rq_fetch #(
     .clk_i, .we_i(slot_write), .waddr_i(slot_write_address), .wdata_i(slot_write_data),
     .re_i(slot_read_i), .raddr_i(slot_address_i), .rdata_o(slot_data_o)
   );
+
+  // a WQE lands with its first word
+  common_ram_sdp #(.WIDTH(32), .DEPTH(2 ** SLOT_BITS)) u_totals (
+    .clk_i, .we_i(landing_valid), .waddr_i(slot_write_address[SLOT_BITS:1]), .wdata_i(landing_total),
+    .re_i(total_read_i), .raddr_i(total_slot_i[SLOT_BITS:1]), .rdata_o(total_o)
+  );
+  wire unused_total_slot = &{1'b0, total_slot_i[0]};
 
   // ------------------------------------------------------------------------------- context access
   logic ctx_write3;

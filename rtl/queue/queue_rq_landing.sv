@@ -4,9 +4,10 @@
 //
 // Takes the beats of one burst after the other, cuts them into 32-byte words (header + SGE 0, then
 // two SGEs each) and writes them to the slots of the queue. Over the header's reserved bytes it
-// puts what only the whole WQE tells (responder_pkg::slot_header_t): the sum of its SGE lengths, a
-// bus error, an SGE count that does not fit the stride. The header word is written last; then the
-// WQE has landed. WQEs land in index order per queue, at most one in two cycles.
+// puts what only the whole WQE tells (responder_pkg::slot_header_t): a bus error, an SGE count that does
+// not fit the stride. The header word is written last; then the WQE has landed, and the sum of its SGE
+// lengths is told (no limit for one that will fail anyway). WQEs land in index order per queue, at most
+// one in two cycles.
 //
 // Rate: one word per cycle; a WQE of one word takes two cycles, any other as many as it has words.
 // Does not: judge WQEs. Neighbours: host_dma_read → here → slots (in queue_rq_fetch).
@@ -39,6 +40,7 @@ module queue_rq_landing #(
 
   output logic                               landed_valid_o,
   output roci_pkg::rq_entry_t                landed_o,       // WQE that is in its slot now
+  output logic [31:0]                        landed_total_o, // bytes of its SGEs, at most 2^32 - 1
 
   output logic                               end_valid_o,    // a burst is done
   output roci_pkg::colour_t                  end_colour_o
@@ -180,7 +182,6 @@ module queue_rq_landing #(
     word_address = {unit, 1'b0} + roci_pkg::slot_word_address_t'(word_index_q);
 
     head_out = header_t'(head_q[127:0]);
-    head_out.total = sum_q[35:32] != 4'd0 ? '1 : sum_q[31:0];
     head_out.reserved = '0;
     head_out.unreadable = err_q;
     unique case (finish_stride_q)
@@ -195,6 +196,7 @@ module queue_rq_landing #(
     write_data_o = finish_q ? {head_q[255:128], head_out} : word;
     landed_valid_o = finish_q;
     landed_o = finish_entry_q;
+    landed_total_o = sum_q[35:32] != 4'd0 || head_out.bad_count || err_q ? '1 : sum_q[31:0];
     end_valid_o = burst_done;
     end_colour_o = burst.colour;
   end

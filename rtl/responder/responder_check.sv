@@ -5,7 +5,7 @@
 //   0 choose   frame or flush; the static row is read
 //   1 static   static row arrives → where the receives of this QP come from
 //   2 read     reads dynamic row, receive queue, state, answered READs
-//   3 rows     they arrive
+//   3 rows     they arrive; the receive WQE's length is read
 //   4 judge    responder_judge decides; row and receive index are written; the action leaves
 //
 // A request of a QP (or of a shared receive queue) follows another one by two cycles: stage 2 waits
@@ -55,6 +55,9 @@ module responder_check (
   output logic                            take_valid_o,    // always accepted
   output roci_pkg::rq_entry_t             take_o,          // index = next one to take from now on
   input  roci_pkg::rq_landed_t            landed_i,
+  output logic                            total_read_o,    // bytes of the receive WQE in this slot:
+  output roci_pkg::slot_word_address_t    total_slot_o,    // answer in the next cycle, held
+  input  wire [31:0]                      total_i,
 
   output logic                            action_valid_o,
   input  wire                             action_ready_i,
@@ -70,6 +73,9 @@ module responder_check (
   output logic                            count_rnr_o,     // RNR NAKs
   output logic                            count_gap_o,     // requests after a gap
   output logic                            count_duplicate_o, // duplicate requests
+  output logic                            count_no_receive_o, // UC, UD: no receive WQE
+  output logic                            count_too_long_o,  // UC, UD: receive buffer too short
+  output logic                            count_given_up_o,  // UC: message broken off
 
   output roci_pkg::fence_busy_t           fence_busy_o,    // flushes (frames: dispatch)
   output logic                            ready_o          // tables are cleared after reset
@@ -281,6 +287,7 @@ module responder_check (
   localparam int unsigned WAIT_BITS = 14;
   logic [WAIT_BITS-1:0] wait_q;
   logic wait4, verdict_valid, take, established, lost, rnr, gap, duplicate;
+  logic no_receive, too_long, given_up;
   logic out_free;
   responder_pkg::action_t verdict;
   responder_pkg::dyn_row_t row_judged;
@@ -289,13 +296,20 @@ module responder_check (
   roci_hwif_pkg::ctx_qp_rq_dyn_t ctx_dyn_now, ctx_dyn_new;
 
   responder_judge u_judge (
-    .request_i(p4_q.request), .packets_i(packets4_q), .state_i(state4_q), .static_i(static4_q),
+    .request_i(p4_q.request), .packets_i(packets4_q), .total_i, .state_i(state4_q),
+    .static_i(static4_q),
     .row_i(row4_q), .look_i(look4_q), .queue_i(queue4_q), .answered_i(answered4_q),
     .pressure_i(pressure_i || wait_q[WAIT_BITS-1]), .event_ready_i(!event_valid_o),
     .wait_o(wait4), .action_valid_o(verdict_valid), .action_o(verdict), .row_o(row_judged),
     .take_o(take), .established_o(established), .lost_o(lost), .rnr_o(rnr),
-    .gap_o(gap), .duplicate_o(duplicate)
+    .gap_o(gap), .duplicate_o(duplicate),
+    .no_receive_o(no_receive), .too_long_o(too_long), .given_up_o(given_up)
   );
+
+  // Read for the request that comes to stage 4; and on while its WQE is not there: with the landing comes
+  // its length.
+  assign total_read_o = advance4 || !look4_q.ready;
+  assign total_slot_o = advance4 ? look_i.slot : look4_q.slot;
 
   always_comb begin
     out_free = !action_valid_o || action_ready_i;
@@ -312,6 +326,9 @@ module responder_check (
     count_rnr_o = done4 && rnr;
     count_gap_o = done4 && gap;
     count_duplicate_o = done4 && duplicate;
+    count_no_receive_o = done4 && no_receive;
+    count_too_long_o = done4 && too_long;
+    count_given_up_o = done4 && given_up;
   end
 
   // context bus: one word of a row, as hwif lays it out
@@ -339,6 +356,7 @@ module responder_check (
     ctx_dyn_now.nak_sent = row3.nak_sent;
     ctx_dyn_now.closed = row3.closed;
     ctx_dyn_now.established = row3.established;
+    ctx_dyn_now.held = row3.held;
     ctx_dyn_now.unacknowledged = row3.unacknowledged;
     ctx_dyn_now.acked_psn = row3.acked_psn;
     ctx_dyn_now.reads = row3.reads;
@@ -382,6 +400,7 @@ module responder_check (
       row_next.nak_sent = ctx_dyn_new.nak_sent;
       row_next.closed = ctx_dyn_new.closed;
       row_next.established = ctx_dyn_new.established;
+      row_next.held = ctx_dyn_new.held;
       row_next.unacknowledged = ctx_dyn_new.unacknowledged;
       row_next.acked_psn = ctx_dyn_new.acked_psn;
       row_next.reads = ctx_dyn_new.reads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_path: the RC responder: requests in, receive items and responses out.
+// responder_path: the responder: requests in, receive items and responses out.
 //
 //   packet ─► check ─► action ─┬─► receive ─► item ─► packet_rx_commit … write stream … token ─┐
 //               ▲ ▲            └─► read (replay entries)                                       │
@@ -33,6 +33,9 @@ module responder_path (
   output logic                               look_valid_o,
   output roci_pkg::rq_number_t               look_queue_o,
   input  wire roci_pkg::rq_look_t            look_i,
+  output logic                               total_read_o,
+  output roci_pkg::slot_word_address_t       total_slot_o,
+  input  wire [31:0]                         total_i,
   output logic                               take_valid_o,
   output roci_pkg::rq_entry_t                take_o,
   input  wire roci_pkg::rq_landed_t          landed_i,
@@ -50,6 +53,10 @@ module responder_path (
   input  wire                                event_valid_i,
   output logic                               event_ready_o,
   input  wire roci_pkg::respond_token_t      event_i,
+
+  input  wire                                atomic_done_valid_i, // responder_atomic
+  output logic                               atomic_done_ready_o,
+  input  wire roci_pkg::atomic_done_t        atomic_done_i,
 
   // responses (packet_tx_arbiter) and what became of them
   output logic                               tx_item_valid_o,
@@ -78,6 +85,9 @@ module responder_path (
   output logic                               count_gap_o,     // requests after a gap
   output logic                               count_duplicate_o, // duplicate requests
   output logic                               count_ignored_read_o,   // duplicates that were not
+  output logic                               count_no_receive_o, // UC, UD: no receive WQE
+  output logic                               count_too_long_o,   // UC, UD: receive buffer too short
+  output logic                               count_given_up_o,   // UC: message broken off
 
   output roci_pkg::fence_busy_t              fence_busy_o,
   output logic                               ready_o          // tables are cleared after reset
@@ -96,6 +106,7 @@ module responder_path (
   responder_pkg::lower_t lower;
   logic entry_read;
   roci_pkg::replay_slot_t entry_slot;
+  logic result_ready, atomic_ready;
   responder_pkg::replay_entry_t entry;
 
   assign ctx_o = ctx_check | ctx_respond;
@@ -110,9 +121,11 @@ module responder_path (
     .flush_frame_valid_o, .flush_frame_o,
     .state_i, .colour_i, .answered_i(answered), .pressure_i,
     .look_valid_o, .look_queue_o, .look_i, .take_valid_o, .take_o, .landed_i,
+    .total_read_o, .total_slot_o, .total_i,
     .action_valid_o(action_valid), .action_ready_i(action_ready), .action_o(action),
     .event_valid_o(async_valid_o), .event_ready_i(async_ready_i), .event_o(async_o),
     .count_wait_o, .count_lost_o, .count_rnr_o, .count_gap_o, .count_duplicate_o,
+    .count_no_receive_o, .count_too_long_o, .count_given_up_o,
     .fence_busy_o(check_busy), .ready_o(check_ready)
   );
 
@@ -122,8 +135,13 @@ module responder_path (
     .flush_done_i(flush_done), .flush_more_i(flush_more), .ready_o(flush_unit_ready)
   );
 
+  // the entry and the walker take a result together
+  assign atomic_done_ready_o = result_ready && atomic_ready;
+
   responder_read u_read (
     .clk_i, .rst_i,
+    .result_valid_i(atomic_done_valid_i && atomic_ready), .result_ready_o(result_ready),
+    .result_i(atomic_done_i),
     .action_valid_i(action_valid && action_ready), .action_i(action),
     .entry_read_i(entry_read), .entry_slot_i(entry_slot), .entry_o(entry),
     .lower_valid_o(lower_valid), .lower_ready_i(lower_ready), .lower_o(lower),
@@ -154,6 +172,8 @@ module responder_path (
     .clk_i, .rst_i, .ctx_i, .ctx_o(ctx_respond), .state_i, .colour_i,
     .event_valid_i(event_valid), .event_ready_o(event_ready), .event_i(event_token),
     .lower_valid_i(lower_valid), .lower_ready_o(lower_ready), .lower_i(lower),
+    .atomic_valid_i(atomic_done_valid_i && result_ready), .atomic_ready_o(atomic_ready),
+    .atomic_i(atomic_done_i),
     .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i, .done_wire_i,
     .left_valid_i, .left_i, .entry_read_o(entry_read), .entry_slot_o(entry_slot), .entry_i(entry),
     .item_valid_o(tx_item_valid_o), .item_ready_i(tx_item_ready_i), .item_o(tx_item_o),

@@ -25,6 +25,7 @@ package responder_pkg;
   localparam logic [4:0] OP_READ_RESP_LAST = 5'h0f;
   localparam logic [4:0] OP_READ_RESP_ONLY = 5'h10;
   localparam logic [4:0] OP_ACKNOWLEDGE = 5'h11;
+  localparam logic [4:0] OP_ATOMIC_ACK = 5'h12;
   localparam logic [4:0] OP_CMP_SWAP = 5'h13;
   localparam logic [4:0] OP_FETCH_ADD = 5'h14;
 
@@ -37,8 +38,16 @@ package responder_pkg;
   localparam logic [7:0] NAK_REMOTE_OPERATIONAL = 8'h63;
 
   // Bits of completion_t.flags (hwif cqe, bits 152..159).
+  localparam int unsigned FLAG_GRH_PRESENT = 0;
   localparam int unsigned FLAG_VLAN_PRESENT = 1;
   localparam int unsigned FLAG_SOLICITED = 2;
+
+  // What an atomic has where a READ has its length: more than 2^31, so no READ has it.
+  localparam logic [31:0] LENGTH_FETCH_ADD = 32'hc000_0000;
+  localparam logic [31:0] LENGTH_CMP_SWAP = 32'hc000_0001;
+  function automatic logic is_atomic(input logic [31:0] length);
+    return length[31:30] == 2'b11;
+  endfunction
 
   // ----------------------------------------------------------------------- requests and rows
   typedef enum logic {
@@ -60,7 +69,7 @@ package responder_pkg;
     logic [15:0] tci;
     roci_pkg::psn_t psn;
     roci_pkg::packet_len_t payload_length;
-    roci_pkg::addr_t va;
+    roci_pkg::addr_t va;             // datagrams: pkey_index in 33:32, source QP in 23:0
     roci_pkg::mkey_t rkey;
     logic [31:0] dma_length;
     logic [31:0] imm;
@@ -87,8 +96,10 @@ package responder_pkg;
     MESSAGE_NONE = 2'd0, MESSAGE_SEND = 2'd1, MESSAGE_WRITE = 2'd2
   } message_e;
 
-  // Row of column QP_RQ_DYN (hwif ctx_qp_rq_dyn) and the WRITE in progress.
+  // Row of column QP_RQ_DYN (hwif ctx_qp_rq_dyn) and the message in progress.
   typedef struct packed {
+    logic held;                      // the QP has a receive WQE: of the SEND in progress, or (UC) of one
+                                     // that was broken off, for the next message that needs one
     roci_pkg::psn_t next_psn;
     logic [23:0] msn;
     message_e message;
@@ -96,12 +107,12 @@ package responder_pkg;
     logic closed;
     logic established;
     logic [3:0] unacknowledged;
-    roci_pkg::psn_t acked_psn;
+    roci_pkg::psn_t acked_psn;       // UC: with `reads`, the bytes of the receive WQE that is held
     roci_pkg::read_ordinal_t reads;
     roci_pkg::addr_t va;             // WRITE: next byte
     roci_pkg::mkey_t rkey;
-    logic [31:0] remaining;          // WRITE: bytes to come
-    logic [31:0] total;              // WRITE: RETH.DMALen
+    logic [31:0] remaining;          // WRITE: bytes to come; SEND: what is left of the receive buffer
+    logic [31:0] total;              // WRITE: RETH.DMALen; SEND: bytes so far
   } dyn_row_t;
 
   // ------------------------------------------------------------------------------- actions
@@ -109,8 +120,8 @@ package responder_pkg;
     ACTION_DROP = 3'd0,              // payload away; perhaps an ACK or NAK
     ACTION_WRITE = 3'd1,
     ACTION_SEND = 3'd2,
-    ACTION_READ = 3'd3,
-    ACTION_DUP_READ = 3'd4,          // look for it in the replay entries
+    ACTION_READ = 3'd3,              // or atomic: `length` tells
+    ACTION_DUP_READ = 3'd4,          // READ or atomic: look for it in the replay entries
     ACTION_FAIL = 3'd5,              // fatal: NAK, ERR; completes the receive WQE in use
     ACTION_FLUSH = 3'd6              // no frame, QP in ERR: completes a receive WQE, if it has one,
                                      // with a flush error
@@ -126,15 +137,18 @@ package responder_pkg;
     roci_pkg::psn_t psn;
     logic take;                      // a receive WQE was taken: it is at `slot`
     logic use_current;               // works on the QP's receive WQE in use
+    logic restart;                   // use_current: from its start (UC: its message was broken off)
+    logic unreliable;                // UC and datagrams: nobody is answered
+    logic datagram;
     logic message_last;              // SEND, WRITE: the message ends
     roci_pkg::rq_entry_t entry;      // take: which WQE
     roci_pkg::slot_word_address_t slot;
     roci_pkg::packet_len_t payload_length;
     roci_pkg::addr_t va;             // WRITE, READ
     roci_pkg::mkey_t rkey;
-    logic [31:0] length;             // READ, DUP_READ: DMALen; WRITE with a WQE: byte_len
+    logic [31:0] length;             // READ, DUP_READ: DMALen or kind of atomic; with a WQE: byte_len
     logic imm_valid;
-    logic [31:0] imm;
+    logic [31:0] imm;                // atomic: replay slot, bit 31: CMP_SWAP
     logic solicited;
     logic vlan_valid;
     logic [15:0] tci;
@@ -142,27 +156,31 @@ package responder_pkg;
     roci_pkg::respond_event_t respond;
     logic [23:0] nak_msn;
     logic [7:0] error_event;         // FAIL without a receive WQE in use
-    logic [7:0] vendor_status;       // FAIL
+    logic [7:0] vendor_status;       // FAIL: RECV_TOO_SHORT is the receive WQE's, else the peer's fault
     logic [23:0] packets;            // READ, DUP_READ: response packets
     logic [2:0] mtu;                 // DUP_READ
     logic [2:0] replay_log2;         // READ, DUP_READ
     roci_pkg::replay_slot_t replay_base;
     roci_pkg::cq_t cq;
     roci_pkg::qpn_t qpn;
-    logic has_srq;
-    logic [23:0] srqn;
+    logic [23:0] src_qp_or_srq;      // of the completion
+    logic [1:0] pkey_index;          // datagrams
   } action_t;
 
   // ------------------------------------------------------------------------- READ replay
-  // A READ that was accepted (wire.md 2.9). `ordinal` tells whether the slot was reused since.
+  // A READ or atomic that was accepted (wire.md 2.9). `ordinal` tells whether the slot was reused since.
+  // The last 72 bits are written once more when an atomic is done: then `va` is its result.
+  localparam int unsigned REPLAY_GRANULE = 72;
   typedef struct packed {
     roci_pkg::read_ordinal_t ordinal;
     roci_pkg::psn_t first_psn;
     logic [23:0] packets;            // response packets
     logic [23:0] msn;                // after it
-    roci_pkg::addr_t va;
     roci_pkg::mkey_t rkey;
-    logic [31:0] length;
+    logic [31:0] length;             // READ; LENGTH_*: atomic
+    logic [6:0] unused;
+    logic done;                      // atomic: executed
+    roci_pkg::addr_t va;             // READ; atomic that is done: what was in memory before
   } replay_entry_t;
   localparam int unsigned REPLAY_LATENCY = 2;    // cycles from read to entry
 
@@ -209,7 +227,8 @@ package responder_pkg;
     RESPOND_OP_SKIP = 3'd3,               // the entry at the cursor is gone
     RESPOND_OP_WALK = 3'd4,               // decide the next packet
     RESPOND_OP_CTX = 3'd5,
-    RESPOND_OP_LEFT = 3'd6                // an ACK or NAK left
+    RESPOND_OP_LEFT = 3'd6,               // an ACK or NAK left
+    RESPOND_OP_ATOMIC = 3'd7              // an atomic is done: its response may be due
   } respond_op_e;
 
   // `wqe_index` of a response: of a READ response as roci_pkg says, or this bit for ACK and NAK.
@@ -220,7 +239,7 @@ package responder_pkg;
     roci_pkg::qp_t qp;
     logic error;                          // EVENT: an earlier write failed
     roci_pkg::respond_event_t info;       // EVENT; FATAL: psn, msn, syndrome
-    roci_pkg::read_ordinal_t ordinal;     // LOWER, SKIP
+    roci_pkg::read_ordinal_t ordinal;     // LOWER, SKIP; FATAL: READ or atomic that it is of
     logic [23:0] packet;                  // LOWER
     logic by_access;                      // FATAL: the event is QP_ACCESS_ERROR, else QP_FATAL
   } respond_op_t;
@@ -240,8 +259,7 @@ package responder_pkg;
   // ----------------------------------------------------------------------------- receives
   // Header word of a receive WQE in its slot: rq_fetch puts these over the reserved bytes.
   typedef struct packed {
-    logic [31:0] total;              // bytes 12..15: sum of the SGE lengths, at most 2^32 - 1
-    logic [45:0] reserved;
+    logic [77:0] reserved;
     logic bad_count;                 // more SGEs than the stride has room for
     logic unreadable;                // bus error
     logic [7:0] reserved_count;

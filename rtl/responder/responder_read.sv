@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_read: the replay table: READ requests that were accepted, for their responses and for
+// responder_read: the replay table: READs and atomics that were accepted, for their responses and for
 // duplicates (wire.md 2.9).
 //
-// Listens to the actions on their way to responder_receive. A READ is written to the entry
-// region base + (ordinal mod region). A duplicate READ goes to a search outside the receive path
-// (RX never waits, rule 2): the newest entries first, one per cycle. It is answered again if
-// it is a subset of an entry: same key, start on a PMTU boundary of it, same end. Found: `lower_o`
-// moves the response cursor back. Not found: silence; the requester asks again.
+// Listens to the actions on their way to responder_receive. A READ or atomic is written to the entry
+// region base + (ordinal mod region). A duplicate goes to a search outside the receive path
+// (RX never waits, rule 2): the newest entries first, one per cycle. A READ is answered again if
+// it is a subset of an entry: same key, start on a PMTU boundary of it, same end; an atomic if PSN, key
+// and opcode are the same. Found: `lower_o` moves the response cursor back. Not found: silence; the
+// requester asks again.
+// When an atomic is done, its result takes the place of its address, which nobody needs any more.
 //
 // One search per queue pair at a time, the queue pairs in turn (rule 6): a peer that floods one of
 // them delays the others by one search. A duplicate that comes while an earlier one of its queue
@@ -33,6 +35,11 @@ module responder_read (
   input  wire                            entry_read_i,
   input  roci_pkg::replay_slot_t         entry_slot_i,
   output responder_pkg::replay_entry_t   entry_o,
+
+  // results of atomics; not ready in a cycle in which an action needs the table
+  input  wire                            result_valid_i,
+  output logic                           result_ready_o,
+  input  wire roci_pkg::atomic_done_t    result_i,
 
   output logic                           lower_valid_o,
   input  wire                            lower_ready_i,
@@ -60,9 +67,10 @@ module responder_read (
     logic [2:0] mtu;
     logic [2:0] replay_log2;
     roci_pkg::replay_slot_t replay_base;
-    roci_pkg::addr_t va;
     roci_pkg::mkey_t rkey;
     logic [31:0] length;
+    logic [7:0] unused_end;
+    roci_pkg::addr_t va;
   } search_t;
 
   // Region slot of an ordinal.
@@ -85,6 +93,8 @@ module responder_read (
     entry_new.ordinal = action_i.respond.entry[7:0];
     entry_new.first_psn = action_i.psn;
     entry_new.packets = action_i.packets;
+    entry_new.unused = '0;
+    entry_new.done = 1'b0;
     entry_new.msn = action_i.respond.msn;
     entry_new.va = action_i.va;
     entry_new.rkey = action_i.rkey;
@@ -102,8 +112,8 @@ module responder_read (
     search_push = action_valid_i && action_i.kind == responder_pkg::ACTION_DUP_READ;
     search_in = '{reads: action_i.respond.entry[7:0], psn: action_i.psn, unused: '0,
                   colour: action_i.colour, mtu: action_i.mtu, replay_log2: action_i.replay_log2,
-                  replay_base: action_i.replay_base, va: action_i.va, rkey: action_i.rkey,
-                  length: action_i.length};
+                  replay_base: action_i.replay_base, rkey: action_i.rkey,
+                  length: action_i.length, unused_end: '0, va: action_i.va};
   end
 
   common_object_queue #(.N(2 ** QP_BITS)) u_queue (
@@ -152,7 +162,8 @@ module responder_read (
     found = arrived && entry_o.ordinal == asked_ordinal_q[LATENCY-1]
             && packet < entry_o.packets
             && search.rkey == entry_o.rkey
-            && search.va == entry_o.va + 64'(offset)
+            && (responder_pkg::is_atomic(entry_o.length)
+                || search.va == entry_o.va + 64'(offset))
             && search.length == entry_o.length - offset;
     // given up when all entries were asked for and the last answer is here
     finished = search_valid && !lower_valid_q
@@ -161,11 +172,27 @@ module responder_read (
   end
 
   // ------------------------------------------------------------------------------------- tables
+  localparam int unsigned GRANULE = responder_pkg::REPLAY_GRANULE;
+  localparam int unsigned GRANULES = ENTRY_BITS / GRANULE;
   roci_pkg::replay_slot_t read_slot;
-  responder_pkg::replay_entry_t stored;
+  responder_pkg::replay_entry_t stored, written;
+  logic result_write;
+  logic [GRANULES-1:0] write_granules;
 
   assign read_slot = entry_read_i ? entry_slot_i
                                   : slot_of(search.replay_base, search.replay_log2, ask_ordinal);
+
+  assign result_ready_o = !write && !search_push;
+  assign result_write = result_valid_i && result_ready_o;
+  assign write_granules = {{(GRANULES-1){write}}, write || result_write};
+  always_comb begin
+    written = entry_new;
+    if (!write) begin
+      written.done = !result_i.failed;
+      written.va = result_i.value;
+    end
+  end
+  wire unused_result = &{1'b0, result_i.qp, result_i.ordinal, result_i.psn};
 
   if (SHARED) begin : gen_shared
 
@@ -173,13 +200,15 @@ module responder_read (
     search_t search_q;
 
     common_ram_sdp #(
-      .WIDTH(ENTRY_BITS), .DEPTH(2 ** REPLAY_BITS + 2 ** QP_BITS), .LATENCY(LATENCY), .BYPASS(1'b0)
+      .WIDTH(ENTRY_BITS), .DEPTH(2 ** REPLAY_BITS + 2 ** QP_BITS), .GRANULE(GRANULE),
+      .LATENCY(LATENCY), .BYPASS(1'b0)
     ) u_table (
       .clk_i,
-      .we_i(write || search_new),
+      .we_i(write_granules | {GRANULES{search_new}}),
       .waddr_i(write ? INDEX_BITS'(write_slot)
-                     : INDEX_BITS'(2 ** REPLAY_BITS) | INDEX_BITS'(action_i.qp)),
-      .wdata_i(write ? entry_new : search_in),
+               : result_write ? INDEX_BITS'(result_i.slot)
+                              : INDEX_BITS'(2 ** REPLAY_BITS) | INDEX_BITS'(action_i.qp)),
+      .wdata_i(search_push ? search_in : written),
       .re_i(entry_read_i || ask || fetch),
       .raddr_i(fetch ? INDEX_BITS'(2 ** REPLAY_BITS) | INDEX_BITS'(search_qp)
                      : INDEX_BITS'(read_slot)),
@@ -194,9 +223,10 @@ module responder_read (
   end else begin : gen_apart
 
     common_ram_sdp #(
-      .WIDTH(ENTRY_BITS), .DEPTH(2 ** REPLAY_BITS), .LATENCY(LATENCY), .BYPASS(1'b0)
+      .WIDTH(ENTRY_BITS), .DEPTH(2 ** REPLAY_BITS), .GRANULE(GRANULE), .LATENCY(LATENCY),
+      .BYPASS(1'b0)
     ) u_entries (
-      .clk_i, .we_i(write), .waddr_i(write_slot), .wdata_i(entry_new),
+      .clk_i, .we_i(write_granules), .waddr_i(write ? write_slot : result_i.slot), .wdata_i(written),
       .re_i(entry_read_i || ask), .raddr_i(read_slot), .rdata_o(stored)
     );
 
@@ -209,18 +239,21 @@ module responder_read (
 
   end
 
-  // An entry that is written while it is read: the ordinal tells that the old one is gone.
-  logic [LATENCY-1:0] replaced_q;
+  // An entry that is written while it is read: the ordinal tells that the old one is gone. A result that
+  // comes in that cycle has not come yet: responder_respond hears of it behind the read.
+  logic [LATENCY-1:0] replaced_q, undone_q;
   roci_pkg::read_ordinal_t [LATENCY-1:0] replaced_by_q;
 
   always_ff @(posedge clk_i) begin
     replaced_q <= {replaced_q[LATENCY-2:0], write && write_slot == read_slot};
     replaced_by_q <= {replaced_by_q[LATENCY-2:0], entry_new.ordinal};
+    undone_q <= {undone_q[LATENCY-2:0], result_write && result_i.slot == read_slot};
   end
 
   always_comb begin
     entry_o = stored;
     if (replaced_q[LATENCY-1]) entry_o.ordinal = replaced_by_q[LATENCY-1];
+    if (undone_q[LATENCY-1]) entry_o.done = 1'b0;
   end
 
   always_ff @(posedge clk_i) begin

@@ -3,16 +3,18 @@
 // responder_receive: turns actions into the items that packet_rx_commit checks and executes, in
 // frame order, and owns the receive WQEs in use.
 //
-// WRITE: one piece with the peer's key. READ: one piece that is only checked. Everything else
-// without receive buffers passes as one item. SEND: pieces along the SGE list of the receive WQE:
+// WRITE: one piece with the peer's key. READ: one piece that is only checked. Atomic: one of 8 bytes.
+// Everything else without receive buffers passes as one item. SEND: pieces along the SGE list of the
+// receive WQE:
 // - FIRST and ONLY read it from its slot (the first word is read ahead while earlier packets are
 //   worked on); a FIRST copies what is left of the list to the QP's own row, so that the slot is
 //   free at once (an SRQ must not wait for a slow message);
-// - MIDDLE and LAST go on where the row says.
-// The message must fit into what is left of the buffer, else NAK 0x61 and LOC_LEN_ERR (wire.md
-// 2.11, 2.14); a WQE that cannot be read or has an impossible SGE count gives NAK 0x63. Every WQE
-// taken gives exactly one completion, from here or, if its packet fails later, from
-// packet_rx_commit.
+// - MIDDLE and LAST go on where the row says;
+// - a FIRST of UC copies all of the list: if its message is broken off, the next one begins there anew
+//   (`restart`).
+// That the message fits into the buffer is known (responder_judge). A WQE that cannot be read or has an
+// impossible SGE count gives NAK 0x63. Every WQE taken gives exactly one completion, from here or, if its
+// packet fails later, from packet_rx_commit.
 //
 // Rate: one packet per cycle with one piece each; a FIRST with n SGEs holds the next packet for
 // about 3 + n/2 cycles; a change to the next SGE pair costs 3 cycles.
@@ -52,17 +54,14 @@ module responder_receive (
     logic [31:0] cookie;
     logic [3:0] index;               // SGE in hand
     logic [3:0] count;               // SGEs
-    logic [31:0] left;               // bytes of the buffer that are left
-    logic [31:0] received;           // bytes of the message so far
     roci_pkg::sge_t sge;             // what is left of the SGE in hand
   } current_t;
 
-  typedef enum logic [2:0] {
-    OUTCOME_GOOD = 3'd0,
-    OUTCOME_DEAD = 3'd1,             // drop, nothing to tell
-    OUTCOME_TOO_LONG = 3'd2,         // longer than the buffer
-    OUTCOME_BAD_COUNT = 3'd3,        // WQE not well formed
-    OUTCOME_UNREADABLE = 3'd4        // bus error in the ring: not even the cookie is known
+  typedef enum logic [1:0] {
+    OUTCOME_GOOD = 2'd0,
+    OUTCOME_DEAD = 2'd1,             // drop, nothing to tell
+    OUTCOME_BAD_COUNT = 2'd2,        // WQE not well formed
+    OUTCOME_UNREADABLE = 2'd3        // bus error in the ring: not even the cookie is known
   } outcome_e;
 
   // SGE as it lies in memory (hwif sge): va, length, lkey from the low end
@@ -118,7 +117,7 @@ module responder_receive (
   );
   assign row = current_t'(row_bits);
 
-  // words 1..7 of the SGE list of a multi-packet SEND
+  // words 1..7 of the SGE list of a multi-packet SEND; word 0 (SGE 0) only of UC
   logic list_read, list_write;
   logic [2:0] list_write_word, walk_word, slot_word;
   logic [WORD_BITS-1:0] list_data;
@@ -138,12 +137,11 @@ module responder_receive (
   outcome_e outcome_q;
   logic [31:0] cookie_q;
   logic [3:0] index_q, count_q;
-  logic [31:0] room_q;                          // bytes of the buffer left before this packet
-  logic [31:0] received_q;
   roci_pkg::sge_t sge_q, next_q;
   logic next_valid_q;                           // next_q is the SGE after sge_q
   roci_pkg::packet_len_t left_q;                // payload without a place
   logic fetch_q;                                // the next word is being read
+  logic restart_q;                              // word 0 of the QP's own list is wanted
   logic copy_q;                                 // list words go from the slot to the row
   logic [2:0] copy_read_q, copy_write_q, copy_last_q;
   logic copy_reading_q;
@@ -151,13 +149,11 @@ module responder_receive (
   // load: what is in front
   responder_pkg::slot_header_t header;
   outcome_e outcome_in;
-  logic [31:0] room_in;
-  logic is_send_in;
+  logic restart_in;
 
   always_comb begin
     header = responder_pkg::slot_header_t'(first[127:0]);
-    is_send_in = head.kind == responder_pkg::ACTION_SEND;
-    room_in = head.take ? header.total : row.left;
+    restart_in = head.restart && head.kind == responder_pkg::ACTION_SEND;
     outcome_in = OUTCOME_GOOD;
     if (head.take && header.unreadable) begin
       outcome_in = OUTCOME_UNREADABLE;
@@ -165,8 +161,6 @@ module responder_receive (
       outcome_in = OUTCOME_BAD_COUNT;
     end else if (head.use_current && row.dead) begin
       outcome_in = OUTCOME_DEAD;
-    end else if (is_send_in && 32'(head.payload_length) > room_in) begin
-      outcome_in = OUTCOME_TOO_LONG;
     end
   end
 
@@ -174,7 +168,7 @@ module responder_receive (
   logic walks;                                  // pieces along the SGE list
   logic emits, ends, finish;                    // an item is shown; it is the last; and is taken
   logic step_sge;                               // go to the next SGE
-  logic [31:0] piece_bytes;
+  logic [31:0] piece_bytes, piece_want;
   logic [3:0] index_next;
   logic copies, frees, free_room;
   logic [2:0] copy_first;
@@ -183,7 +177,9 @@ module responder_receive (
   always_comb begin
     walks = act_q.kind == responder_pkg::ACTION_SEND && outcome_q == OUTCOME_GOOD
             && left_q != '0;
-    piece_bytes = sge_q.length < 32'(left_q) ? sge_q.length : 32'(left_q);
+    // a datagram with its GRH may be longer than a piece
+    piece_want = left_q[12] ? 32'd4096 : 32'(left_q);
+    piece_bytes = sge_q.length < piece_want ? sge_q.length : piece_want;
     ends = !walks || piece_bytes == 32'(left_q);
 
     sge_after = sge_q;
@@ -193,9 +189,10 @@ module responder_receive (
     end
 
     // FIRST: words that are still needed
-    copy_first = 3'((5'(index_q) + 5'd2) >> 1);
+    copy_first = act_q.unreliable ? 3'd0 : 3'((5'(index_q) + 5'd2) >> 1);
     copies = act_q.take && act_q.kind == responder_pkg::ACTION_SEND && !act_q.message_last
-             && outcome_q == OUTCOME_GOOD && 5'(index_q) + 5'd1 < 5'(count_q);
+             && outcome_q == OUTCOME_GOOD
+             && (act_q.unreliable || 5'(index_q) + 5'd1 < 5'(count_q));
     frees = act_q.take && !copies;
 
     emits = busy_q && !fetch_q && (!walks || sge_q.length != 32'd0)
@@ -214,17 +211,16 @@ module responder_receive (
   always_comb begin
     row_write = finish && act_q.kind == responder_pkg::ACTION_SEND && !act_q.message_last;
     row_next = '{dead: outcome_q != OUTCOME_GOOD, cookie: cookie_q, index: index_q, count: count_q,
-                 left: room_q - 32'(act_q.payload_length),
-                 received: received_q + 32'(act_q.payload_length), sge: sge_after};
+                 sge: sge_after};
   end
 
   // words: SGE n is in word (n + 1) / 2, in the low half if n is odd
   always_comb begin
-    walk_word = 3'((5'(index_q) + 5'd2) >> 1);
+    walk_word = restart_q ? 3'd0 : 3'((5'(index_q) + 5'd2) >> 1);
     slot_word = copy_q ? copy_read_q : walk_word;
     walk_address = act_q.slot + roci_pkg::slot_word_address_t'(slot_word);
     walk_slot_read = copy_reading_q || (step_sge && !next_valid_q && act_q.take);
-    list_read = step_sge && !next_valid_q && !act_q.take;
+    list_read = restart_q || (step_sge && !next_valid_q && !act_q.take);
     list_write = copy_q && walk_q[LATENCY-1];
     list_write_word = copy_write_q;
   end
@@ -250,6 +246,7 @@ module responder_receive (
     ahead_q <= {ahead_q[LATENCY-2:0], action_taken && action_i.take};
     walk_q <= {walk_q[LATENCY-2:0], walk_slot_read || list_read};
     row_fresh_q <= head_valid && !load;
+    restart_q <= load && restart_in;
 
     if (step_sge) begin
       index_q <= index_next;
@@ -293,14 +290,16 @@ module responder_receive (
       act_q <= head;
       outcome_q <= outcome_in;
       cookie_q <= head.take ? header.cookie : row.cookie;
-      index_q <= head.take ? 4'd0 : row.index;
+      index_q <= head.take || restart_in ? 4'd0 : row.index;
       count_q <= head.take ? header.sge_count[3:0] : row.count;
-      room_q <= room_in;
-      received_q <= head.take ? 32'd0 : row.received;
       sge_q <= head.take ? sge_of(first[255:128]) : row.sge;
       if (head.take && header.sge_count == 8'd0) sge_q.length <= 32'd0;
       next_valid_q <= 1'b0;
       left_q <= head.payload_length;
+      if (restart_in) begin
+        fetch_q <= 1'b1;
+        walk_from_list_q <= 1'b1;
+      end
     end
 
     if (rst_i) begin
@@ -309,6 +308,7 @@ module responder_receive (
       row_fresh_q <= 1'b0;
       busy_q <= 1'b0;
       fetch_q <= 1'b0;
+      restart_q <= 1'b0;
       copy_q <= 1'b0;
       copy_reading_q <= 1'b0;
     end
@@ -316,42 +316,50 @@ module responder_receive (
 
   // --------------------------------------------------------------------------------- the item
   roci_pkg::rx_end_t end_info;
-  logic is_send, is_write, is_read, is_flush;
+  logic is_send, is_write, is_read, is_atomic, is_flush;
+  logic uses_wqe;
   logic good;
 
   always_comb begin
     is_send = act_q.kind == responder_pkg::ACTION_SEND;
     is_write = act_q.kind == responder_pkg::ACTION_WRITE;
     is_read = act_q.kind == responder_pkg::ACTION_READ;
+    is_atomic = is_read && responder_pkg::is_atomic(act_q.length);
     is_flush = act_q.kind == responder_pkg::ACTION_FLUSH;
+    uses_wqe = act_q.take || act_q.use_current;
     good = outcome_q == OUTCOME_GOOD;
 
     end_info = '0;
     end_info.drop = !((is_send || is_write || is_read) && good);
     end_info.nak_msn = act_q.nak_msn;
-    end_info.receive_in_use = good && (is_send || (is_write && act_q.take));
-    if (is_flush) end_info.receive_in_use = act_q.take || act_q.use_current;
+    end_info.unreliable = act_q.unreliable;
+    end_info.receive_in_use = good && (is_send || (is_write && uses_wqe));
+    if (is_flush) end_info.receive_in_use = uses_wqe;
 
     end_info.completion.cq = act_q.cq;
     end_info.completion.solicited = act_q.solicited;
     end_info.completion.qpn = act_q.qpn;
     end_info.completion.opcode = roci_hwif_pkg::CQE_OPCODE_RECV;
     end_info.completion.wqe_index_or_cookie = cookie_q;
-    end_info.completion.src_qp_or_srq = act_q.has_srq ? act_q.srqn : 24'd0;
+    end_info.completion.src_qp_or_srq = act_q.src_qp_or_srq;
     if (is_write) begin
       end_info.completion.opcode = roci_hwif_pkg::CQE_OPCODE_RECV_WRITE_IMM;
       end_info.completion.byte_len = act_q.length;
     end else if (is_send) begin
       if (act_q.imm_valid) end_info.completion.opcode = roci_hwif_pkg::CQE_OPCODE_RECV_IMM;
-      end_info.completion.byte_len = received_q + 32'(act_q.payload_length);
+      end_info.completion.byte_len = act_q.length;
     end
-    if (act_q.imm_valid) end_info.completion.imm_or_key = act_q.imm;
+    if (act_q.imm_valid || is_atomic) end_info.completion.imm_or_key = act_q.imm;
+    if (act_q.datagram) begin
+      end_info.completion.flags[responder_pkg::FLAG_GRH_PRESENT] = 1'b1;
+      end_info.completion.pkey_index = 16'(act_q.pkey_index);
+    end
     if (act_q.vlan_valid) begin
       end_info.completion.flags[responder_pkg::FLAG_VLAN_PRESENT] = 1'b1;
       end_info.completion.tci = act_q.tci;
     end
     end_info.completion.flags[responder_pkg::FLAG_SOLICITED] = act_q.solicited;
-    end_info.completion_valid = good && act_q.message_last && (is_send || (is_write && act_q.take));
+    end_info.completion_valid = good && act_q.message_last && (is_send || (is_write && uses_wqe));
 
     end_info.respond_valid = act_q.respond_valid;
     end_info.respond = act_q.respond;
@@ -367,12 +375,15 @@ module responder_receive (
       end_info.completion.solicited = 1'b0;
       end_info.completion.flags = '0;
       end_info.completion.tci = '0;
+      end_info.completion.pkey_index = '0;
     end
     unique case (outcome_q)
       OUTCOME_GOOD: begin
         if (act_q.kind == responder_pkg::ACTION_FAIL) begin
-          end_info.completion_valid = act_q.use_current;
-          end_info.completion.status = roci_hwif_pkg::CQE_STATUS_REM_INV_REQ_ERR;
+          end_info.completion_valid = uses_wqe;
+          end_info.completion.status =
+              act_q.vendor_status == roci_hwif_pkg::VENDOR_STATUS_RECV_TOO_SHORT
+              ? roci_hwif_pkg::CQE_STATUS_LOC_LEN_ERR : roci_hwif_pkg::CQE_STATUS_REM_INV_REQ_ERR;
           end_info.completion.vendor_status = act_q.vendor_status;
           end_info.error_valid = 1'b1;
           end_info.error_event = act_q.error_event;
@@ -386,12 +397,6 @@ module responder_receive (
         end_info.error_valid = act_q.kind == responder_pkg::ACTION_FAIL;
         end_info.respond_valid = act_q.kind == responder_pkg::ACTION_FAIL;
       end
-      OUTCOME_TOO_LONG: begin
-        end_info.completion_valid = 1'b1;
-        end_info.completion.status = roci_hwif_pkg::CQE_STATUS_LOC_LEN_ERR;
-        end_info.completion.vendor_status = roci_hwif_pkg::VENDOR_STATUS_RECV_TOO_SHORT;
-        end_info.respond.syndrome = responder_pkg::NAK_INVALID_REQUEST;
-      end
       default: begin
         end_info.completion_valid = outcome_q == OUTCOME_BAD_COUNT;
         end_info.completion.status = roci_hwif_pkg::CQE_STATUS_LOC_QP_OP_ERR;
@@ -403,10 +408,9 @@ module responder_receive (
       end
     endcase
     // found here: the packet is not executed, its acknowledgement becomes the NAK
-    if (outcome_q == OUTCOME_TOO_LONG || outcome_q == OUTCOME_BAD_COUNT
-        || outcome_q == OUTCOME_UNREADABLE) begin
+    if (outcome_q == OUTCOME_BAD_COUNT || outcome_q == OUTCOME_UNREADABLE) begin
       end_info.error_valid = !is_flush;
-      end_info.respond_valid = !is_flush;
+      end_info.respond_valid = !is_flush && !act_q.unreliable;
       end_info.respond.kind = roci_pkg::RESPOND_NAK;
       end_info.respond.psn = act_q.psn;
       end_info.respond.msn = act_q.nak_msn;
@@ -433,6 +437,10 @@ module responder_receive (
       item_o.has_piece = 1'b1;
       item_o.piece = '{check_only: 1'b0, access: roci_pkg::ACCESS_REMOTE_WRITE, key: act_q.rkey,
                        length: 32'(act_q.payload_length), va: act_q.va};
+    end else if (is_atomic) begin
+      item_o.has_piece = 1'b1;
+      item_o.piece = '{check_only: 1'b0, access: roci_pkg::ACCESS_REMOTE_ATOMIC, key: act_q.rkey,
+                       length: 32'd8, va: act_q.va};
     end else if (is_read && act_q.length != 32'd0) begin
       item_o.has_piece = 1'b1;
       item_o.piece = '{check_only: 1'b1, access: roci_pkg::ACCESS_REMOTE_READ, key: act_q.rkey,
@@ -444,7 +452,6 @@ module responder_receive (
     if (!rst_i) begin
       if (ahead_q[LATENCY-1]) assert (first_room);
       if (free_push) assert (free_room);
-      if (walks) assert (32'(left_q) <= room_q);
       if (copy_q) assert (!busy_q);
     end
   end

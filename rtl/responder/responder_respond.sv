@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_respond: sends what the responder owes: READ responses, ACKs and NAKs, in PSN order per
-// QP.
+// responder_respond: sends what the responder owes: responses to READs and atomics, ACKs and NAKs, in PSN
+// order per QP.
 //
 // What is owed is a row per QP (bounded state that always has room, rule 2). All changes of
 // a row pass one pipeline: tokens that came out of the write stream, duplicates, failures, and
@@ -10,6 +10,8 @@
 //
 //   0 choose   one operation, rows are read      1 rows arrive      2 rules, row written
 //   3 packet   address and length of a READ response, into the output
+//
+// An atomic is answered when its result is in its replay entry; until then its QP sleeps.
 //
 // QPs that owe something stand in a queue, each once (rule 6). A popped QP is walked; if it has
 // READ responses it is held in hand together with its replay entry for up to QUANTUM packets, three
@@ -47,6 +49,10 @@ module responder_respond #(
   input  wire                                lower_valid_i,
   output logic                               lower_ready_o,
   input  wire responder_pkg::lower_t         lower_i,
+
+  input  wire                                atomic_valid_i,  // an atomic is done, its entry is written
+  output logic                               atomic_ready_o,
+  input  wire roci_pkg::atomic_done_t        atomic_i,
 
   input  wire                                refused_valid_i,
   output logic                               refused_ready_o,
@@ -90,7 +96,7 @@ module responder_respond #(
 
   // A decided packet without what is constant or computed at the output.
   typedef struct packed {
-    logic is_read;
+    logic is_read;                                 // or atomic
     roci_pkg::colour_t colour;
     roci_pkg::qp_t qp;
     roci_pkg::fn_t fn;
@@ -100,7 +106,7 @@ module responder_respond #(
     logic [23:0] msn;
     logic [7:0] syndrome;
     roci_pkg::packet_len_t length;
-    roci_pkg::addr_t va;
+    roci_pkg::addr_t va;                           // atomic: result
     roci_pkg::mkey_t rkey;
     roci_pkg::replay_slot_t slot;
     logic again;                                   // READ: answered to its end before
@@ -120,7 +126,8 @@ module responder_respond #(
   logic event_last_q;                              // the last operation was a token
   logic left_valid, left_free;                     // the QP of an ACK that left
   roci_pkg::qp_t left_qp;
-  logic free_ctx, free_trouble, free_event, free_lower, free_hand, free_pop;
+  logic free_ctx, free_trouble, free_event, free_lower, free_atomic, free_hand, free_pop;
+  logic atomic_good, failed_ready;
   logic state_ready, queue_ready;
 
   roci_pkg::qp_t hand_qp_q;
@@ -130,7 +137,9 @@ module responder_respond #(
 
   // tokens take every second turn if somebody else wants one
   logic others_want;
-  assign others_want = lower_valid_i || (hand_valid && walk_room) || (pop_valid && pop_allowed);
+  assign others_want = lower_valid_i || atomic_good || (hand_valid && walk_room)
+                       || (pop_valid && pop_allowed);
+  assign atomic_good = atomic_valid_i && !atomic_i.failed;
 
   // two operations of a QP keep two cycles distance: the row is written at the end of stage 2
   always_comb begin
@@ -141,6 +150,7 @@ module responder_respond #(
     free_trouble = !(s1_q.valid && s1_q.op.qp == trouble_op.qp);
     free_event = !(s1_q.valid && s1_q.op.qp == event_i.qp);
     free_lower = !(s1_q.valid && s1_q.op.qp == lower_i.qp);
+    free_atomic = !(s1_q.valid && s1_q.op.qp == atomic_i.qp);
     free_hand = !(s1_q.valid && s1_q.op.qp == hand_qp_q);
     free_pop = !(s1_q.valid && s1_q.op.qp == pop_qp);
 
@@ -149,6 +159,7 @@ module responder_respond #(
     s0.op.kind = responder_pkg::RESPOND_OP_WALK;
     event_ready_o = 1'b0;
     lower_ready_o = 1'b0;
+    atomic_ready_o = atomic_i.failed && failed_ready;
     trouble_ready = 1'b0;
     hand_issue = 1'b0;
     pop_issue = 1'b0;
@@ -181,6 +192,11 @@ module responder_respond #(
       s0.op.ordinal = lower_i.ordinal;
       s0.op.packet = lower_i.packet;
       lower_ready_o = 1'b1;
+    end else if (atomic_good && free_atomic) begin
+      s0.valid = 1'b1;
+      s0.op.kind = responder_pkg::RESPOND_OP_ATOMIC;
+      s0.op.qp = atomic_i.qp;
+      atomic_ready_o = 1'b1;
     end else if (pop_valid && pop_allowed && free_pop) begin
       s0.valid = 1'b1;
       s0.op.qp = pop_qp;
@@ -263,16 +279,17 @@ module responder_respond #(
   // ---------------------------------------------------------------------------- stage 2: rules
   logic entry_valid_q;                             // entry_q is of the QP in hand
   responder_pkg::replay_entry_t entry_q;
-  logic hit2, wake2, walk2, ctx2;
+  logic hit2, undone2, wake2, walk2, ctx2;
   responder_pkg::respond_result_t result2;
 
   assign hit2 = entry_valid_q && s2_q.in_hand && entry_q.ordinal == row2_q.cursor;
+  assign undone2 = responder_pkg::is_atomic(entry_q.length) && !entry_q.done;
   assign walk2 = s2_q.valid && s2_q.op.kind == responder_pkg::RESPOND_OP_WALK;
   assign ctx2 = s2_q.valid && s2_q.op.kind == responder_pkg::RESPOND_OP_CTX;
 
   responder_respond_rules u_rules (
     .op_i(s2_q.op), .state_i(state2_q), .row_i(row2_q),
-    .hit_i(hit2), .entry_packets_i(entry_q.packets),
+    .hit_i(hit2), .entry_packets_i(entry_q.packets), .undone_i(undone2),
     .row_o(row_ruled), .wake_o(wake2), .result_o(result2)
   );
 
@@ -455,6 +472,8 @@ module responder_respond #(
   responder_trouble u_trouble (
     .clk_i, .rst_i,
     .refused_valid_i, .refused_ready_o, .refused_i, .done_valid_i, .done_i,
+    .failed_valid_i(atomic_valid_i && atomic_i.failed), .failed_ready_o(failed_ready),
+    .failed_i(atomic_i),
     .entry_read_o(trouble_read), .entry_granted_i(hand_q != HAND_FETCH),
     .entry_slot_o(trouble_slot), .entry_i,
     .op_valid_o(trouble_valid), .op_ready_i(trouble_ready), .op_o(trouble_op),
@@ -520,7 +539,9 @@ module responder_respond #(
     packet3.again = again3_q;
     packet3.length = '0;
     packet3.opcode = responder_pkg::OP_ACKNOWLEDGE;
-    if (is_read3_q) begin
+    if (is_read3_q && responder_pkg::is_atomic(length3_q)) begin
+      packet3.opcode = responder_pkg::OP_ATOMIC_ACK;
+    end else if (is_read3_q) begin
       packet3.psn = psn3_q + number3_q;
       packet3.length = last3_q ? 13'(length3_q - offset3) : 13'd128 << static3_q.mtu;
       packet3.opcode = first3_q && last3_q ? responder_pkg::OP_READ_RESP_ONLY
@@ -555,6 +576,7 @@ module responder_respond #(
     item_o.desc.opcode = {3'd0, packet_out.opcode};
     item_o.desc.psn = packet_out.psn;
     item_o.desc.payload_length = packet_out.length;
+    item_o.desc.va = packet_out.va;            // AtomicAckETH
     item_o.desc.syndrome = packet_out.syndrome;
     item_o.desc.msn = packet_out.msn;
     item_o.desc.wqe_index = 16'd1 << responder_pkg::IS_ACKNOWLEDGE;

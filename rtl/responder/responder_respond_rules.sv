@@ -10,6 +10,9 @@
 // - While an ACK or NAK of the QP is on its way to the wire (`ack_leaving`) a further ACK waits, and
 //   later ones replace it: coalescing. A NAK does not wait, and no ACK that a READ response is
 //   behind: the READ closes it to later ones.
+// - An atomic that is not done ends the walk of its QP: what is behind it waits (rule 7).
+// - A response that fails in its turn (FATAL) or will fail (an atomic that could not be executed, which
+//   the READs before it need not wait for): the NAK takes its place, what is behind is not sent.
 // - A duplicate READ lowers the cursor. What is answered again from the middle starts with FIRST or
 //   ONLY, like the response to a new request (wire.md 2.4).
 // - A token that comes after a failed write of its QP becomes NAK 0x63 at the first PSN that is not
@@ -23,6 +26,7 @@ module responder_respond_rules (
   input  responder_pkg::respond_row_t     row_i,
   input  wire                             hit_i,          // WALK: entry_packets_i is of the cursor
   input  wire [23:0]                      entry_packets_i, // response packets of that READ
+  input  wire                             undone_i,       // WALK, hit_i: an atomic that is not done
 
   output responder_pkg::respond_row_t     row_o,
   output logic                            wake_o,         // the QP has something to send
@@ -99,10 +103,14 @@ module responder_respond_rules (
         responder_pkg::RESPOND_OP_FATAL: begin
           if (!row_i.closed || row_i.ack_valid) begin
             // what is behind the failed packet is not sent any more, not even another NAK
-            row_o.cursor = row_i.allowed;
-            row_o.packet = '0;
+            if (!lower_by[7] && lower_by != 8'd0) begin
+              row_o.allowed = op_i.ordinal;
+            end else begin
+              row_o.cursor = row_i.allowed;
+              row_o.packet = '0;
+            end
             row_o.ack_valid = 1'b1;
-            row_o.ack_order = row_i.allowed;
+            row_o.ack_order = row_o.allowed;
             row_o.ack_psn = op_i.info.psn;
             row_o.ack_msn = op_i.info.msn;
             row_o.ack_syndrome = op_i.info.syndrome;
@@ -133,6 +141,8 @@ module responder_respond_rules (
             end else if (read_ready && !hit_i) begin
               result_o.miss = 1'b1;
               result_o.more = 1'b1;
+            end else if (read_ready && undone_i) begin
+              // RESPOND_OP_ATOMIC brings the QP back
             end else if (read_ready) begin
               result_o.emit = 1'b1;
               result_o.is_read = 1'b1;
@@ -153,6 +163,8 @@ module responder_respond_rules (
         end
 
         responder_pkg::RESPOND_OP_LEFT: wake_o = row_i.ack_valid;
+
+        responder_pkg::RESPOND_OP_ATOMIC: wake_o = 1'b1;
 
         default: ;                     // CTX: the pipeline's
       endcase

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// responder_trouble: READ responses that did not reach the wire as decided.
+// responder_trouble: READ responses that did not reach the wire as decided, atomics that failed.
 //
 // - refused by the address check (the key was revoked between request and response, or in the
 //   middle of the stream): NAK 0x62 with the PSN of that response (wire.md 2.9) and
 //   QP_ACCESS_ERROR; if the page table could not be read: NAK 0x63 and QP_FATAL;
 // - bus error while its payload was read: NAK 0x63 and QP_FATAL;
-// - underrun: the cursor goes back to it.
+// - underrun: the cursor goes back to it;
+// - an atomic that could not be executed for a bus error: NAK 0x63 and QP_FATAL in its place.
 // A READ that was answered to its end before is no trouble but for an underrun: the peer may have had
 // the data of the first round, and the region may rightly be gone (wire.md 2.9).
 // The replay slot rides as `wqe_index` of the response, so its entry tells ordinal and MSN.
 //
 // One case at a time; an aborted packet that finds no room is forgotten, and the peer asks again.
-// Neighbours: packet_tx_decide, packet_header_build → here → responder_respond.
+// Neighbours: packet_tx_decide, packet_header_build, responder_atomic → here → responder_respond.
 `default_nettype none
 
 module responder_trouble (
@@ -24,6 +25,9 @@ module responder_trouble (
   input  wire roci_pkg::tx_refused_t         refused_i,
   input  wire                                done_valid_i,    // always accepted
   input  wire roci_pkg::tx_done_t            done_i,
+  input  wire                                failed_valid_i,  // an atomic that failed
+  output logic                               failed_ready_o,
+  input  wire roci_pkg::atomic_done_t        failed_i,
 
   // replay entry: data REPLAY_LATENCY cycles after the read was granted
   output logic                               entry_read_o,
@@ -46,7 +50,7 @@ module responder_trouble (
     roci_pkg::psn_t psn;
   } case_t;
 
-  case_t done_case, done_head, refused_case, case_q;
+  case_t done_case, done_head, refused_case, failed_case, case_q;
   logic [$bits(case_t)-1:0] done_bits;
   logic done_bad, done_valid, done_take;
 
@@ -61,6 +65,8 @@ module responder_trouble (
     refused_case = '{underrun: 1'b0, by_access: refused_i.status != roci_pkg::XLAT_BUS_ERROR,
                      qp: refused_i.qp, slot: roci_pkg::replay_slot_t'(refused_i.wqe_index),
                      psn: refused_i.psn};
+    failed_case = '{underrun: 1'b0, by_access: 1'b0, qp: failed_i.qp, slot: failed_i.slot,
+                    psn: failed_i.psn};
     done_head = case_t'(done_bits);
   end
 
@@ -78,15 +84,17 @@ module responder_trouble (
   logic [23:0] packet_q, packets_q, msn_q;
 
   assign refused_ready_o = step_q == STEP_IDLE;
-  assign done_take = step_q == STEP_IDLE && !refused_valid_i;
+  assign failed_ready_o = step_q == STEP_IDLE && !refused_valid_i;
+  assign done_take = step_q == STEP_IDLE && !refused_valid_i && !failed_valid_i;
+  wire unused_failed = &{1'b0, failed_i.ordinal, failed_i.failed, failed_i.value};
   assign entry_read_o = step_q == STEP_READ;
   assign entry_slot_o = case_q.slot;
 
   always_ff @(posedge clk_i) begin
     unique case (step_q)
       STEP_IDLE: begin
-        case_q <= refused_valid_i ? refused_case : done_head;
-        if (refused_valid_i || done_valid) step_q <= STEP_READ;
+        case_q <= refused_valid_i ? refused_case : failed_valid_i ? failed_case : done_head;
+        if (refused_valid_i || failed_valid_i || done_valid) step_q <= STEP_READ;
       end
       STEP_READ: begin
         wait_q <= 2'(responder_pkg::REPLAY_LATENCY - 1);

@@ -127,7 +127,7 @@ struct Bench {
       REQUIRE(dut->error_fn_o == expected_errors.front());
       expected_errors.pop_front();
     }
-    const auto count = pkg::doorbell_counters_t::unpack(dut->count_o);
+    const auto count = roci::sv::roci_count_pkg::doorbell_counters_t::unpack(dut->count_o);
     counts[0] += count.doorbells;
     counts[1] += count.doorbell_error_kind;
     counts[2] += count.doorbell_error_object;

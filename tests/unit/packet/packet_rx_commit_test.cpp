@@ -99,12 +99,14 @@ struct Bench {
     const auto count = roci::sv::roci_count_pkg::rx_commit_count_t::unpack(dut->count_o);
     writes += count.requests_write;
     reads += count.requests_read;
+    atomics += count.requests_atomic;
     sends += count.requests_send;
     dead += count.rx_drop_after_error;
   }
   // counted, and what was to be counted
-  std::uint64_t writes = 0, reads = 0, sends = 0, dead = 0;
-  std::uint64_t want_writes = 0, want_reads = 0, want_sends = 0, want_dead = 0;
+  std::uint64_t writes = 0, reads = 0, atomics = 0, sends = 0, dead = 0;
+  std::uint64_t want_writes = 0, want_reads = 0, want_atomics = 0, want_sends = 0, want_dead = 0;
+  std::uint64_t shrugged = 0;         // bad remote keys of UC and UD
 
   void run() {
     for (int limit = 0; limit < 300000; ++limit) {
@@ -163,7 +165,7 @@ struct Bench {
 bool same(const pkg::scatter_cmd_t& got, const pkg::scatter_cmd_t& want) {
   if (got.kind != want.kind || got.has_token != want.has_token) return false;
   if (want.has_token && !(got.token == want.token)) return false;
-  if (want.kind == e<pkg::scatter_kind_e>(0)) {
+  if (want.kind == pkg::SCATTER_PIECE || want.kind == pkg::SCATTER_ATOMIC) {
     return got.addr == want.addr && got.length == want.length && got.fn == want.fn &&
            got.packet_last == want.packet_last && got.qp == want.qp;
   }
@@ -189,7 +191,6 @@ pkg::completion_t failed(const pkg::completion_t& of, hwif::CqeStatus status,
   c.qpn = of.qpn;
   c.wqe_index_or_cookie = of.wqe_index_or_cookie;
   c.src_qp_or_srq = of.src_qp_or_srq;
-  c.pkey_index = of.pkey_index;
   c.opcode = static_cast<decltype(c.opcode)>(hwif::CqeOpcode::RECV);
   c.is_error = true;
   c.status = static_cast<std::uint8_t>(status);
@@ -267,16 +268,22 @@ void frame(Bench& bench, unsigned qp, double fail) {
   auto& end = item.end_info;
   const bool check_only = !response && !order.has_payload && random.chance(0.3);
   end.drop = order.has_payload && random.chance(0.15);
-  end.completion_valid = !response && !check_only && random.chance(0.4);
+  const bool atomic = !response && order.has_payload && !end.drop && random.chance(0.15);
+  end.unreliable = !response && !check_only && !atomic && random.chance(0.3);
+  end.completion_valid = !response && !check_only && !atomic && random.chance(0.4);
   // a FIRST or MIDDLE has a WQE that does not complete with it
-  end.receive_in_use = !response && !check_only && (end.completion_valid || random.chance(0.4));
+  end.receive_in_use = !response && !check_only && !atomic &&
+                       (end.completion_valid || random.chance(0.4));
   end.completion.is_error = false;
   end.completion.opcode = static_cast<std::uint8_t>(
       random.chance(0.5) ? hwif::CqeOpcode::RECV_WRITE_IMM : hwif::CqeOpcode::RECV_IMM);
   if (random.chance(0.5)) end.respond.msn = end.nak_msn;       // in mid-message
   // a READ has no receive WQE
   if (end.completion_valid) end.respond.kind = pkg::respond_kind_e::RESPOND_ACK;
-  end.respond_valid = !response && random.chance(0.6);
+  // nor has what is placed a READ's answer, unless it is an atomic
+  if (!check_only) end.respond.kind = pkg::respond_kind_e::RESPOND_ACK;
+  if (atomic) end.respond.kind = pkg::respond_kind_e::RESPOND_READ;
+  end.respond_valid = atomic || (!response && !end.unreliable && random.chance(0.6));
   end.ack_event_valid = response && random.chance(0.8);
   end.error_valid = random.chance(fail);
   end.error_event = end.error_valid && random.chance(0.5) ? 21 : 0;
@@ -284,7 +291,7 @@ void frame(Bench& bench, unsigned qp, double fail) {
   // WRITE_IMM has a WQE and a remote key
   const bool local = response || (end.receive_in_use && random.chance(0.7));
   if (!local && !end.completion_valid) end.receive_in_use = false;
-  const auto pieces = check_only ? 1 : pieced ? random.between(1, 4) : 0;
+  const auto pieces = check_only || atomic ? 1 : pieced ? random.between(1, 4) : 0;
 
   std::vector<pkg::scatter_cmd_t> placed;
   bool bad = false;
@@ -296,10 +303,10 @@ void frame(Bench& bench, unsigned qp, double fail) {
       Piece p;
       item.piece = random_payload<pkg::piece_t>(random);
       item.piece.check_only = check_only;
-      item.piece.access = e<pkg::access_e>(local ? 2 : check_only ? 3 : 4);
+      item.piece.access = e<pkg::access_e>(local ? 2 : check_only ? 3 : atomic ? 5 : 4);
       p.piece = item.piece;
       const bool fails = random.chance(fail);
-      const auto answers = fails || check_only ? 1 : random.between(1, 2);
+      const auto answers = fails || check_only || atomic ? 1 : random.between(1, 2);
       for (std::uint64_t k = 1; k <= answers; ++k) {
         auto a = random_payload<pkg::xlat_rsp_t>(random);
         a.last = k == answers;
@@ -312,6 +319,12 @@ void frame(Bench& bench, unsigned qp, double fail) {
         c.addr = a.addr;
         c.length = a.length;
         c.packet_last = item.last && a.last;
+        if (atomic) {
+          const std::uint32_t imm = end.completion.imm_or_key;
+          c.kind = pkg::SCATTER_ATOMIC;
+          c.addr = (c.addr & ~std::uint64_t{1}) | imm >> 31;
+          c.length = static_cast<std::uint16_t>(imm & (ROCI_CONFIG_WIDE ? 0xfff : 0xff));
+        }
         placed.push_back(c);
       }
       if (fails && !bad) why = p.answers.back().status;
@@ -335,7 +348,10 @@ void frame(Bench& bench, unsigned qp, double fail) {
     const bool send = end.completion_valid &&
                       end.completion.opcode != static_cast<unsigned>(hwif::CqeOpcode::RECV_WRITE_IMM);
     const bool read = end.respond_valid && end.respond.kind == pkg::respond_kind_e::RESPOND_READ;
-    ++(send ? bench.want_sends : read ? bench.want_reads : bench.want_writes);
+    ++(send     ? bench.want_sends
+       : atomic ? bench.want_atomics
+       : read   ? bench.want_reads
+                : bench.want_writes);
   }
   if (dead) {
     if (end.completion_valid && !bench.swallow[qp]) {
@@ -361,8 +377,11 @@ void frame(Bench& bench, unsigned qp, double fail) {
     ack.psn = item.psn;
     ack.syndrome = static_cast<std::uint8_t>(status_of(why));
     ack.msn = static_cast<std::uint8_t>(vendor_of(why));
+  } else if (bad && end.unreliable && !local) {
+    ++bench.shrugged;
+    completion = failed(completion, hwif::CqeStatus::LOC_ACCESS_ERR, vendor_of(why));
   } else if (bad) {
-    respond_valid = true;
+    respond_valid = !end.unreliable;
     respond.kind = e<pkg::respond_kind_e>(1);
     respond.psn = item.psn;
     respond.msn = end.nak_msn;
@@ -386,7 +405,7 @@ void frame(Bench& bench, unsigned qp, double fail) {
   } else if (!completion_valid) {
     bench.expect_token(0, qp, order.colour, true, {});
   }
-  if (bad || end.error_valid) {
+  if ((bad && (local || !end.unreliable)) || end.error_valid) {
     bench.is_void[qp] = true;
     // requester_ack asks for ERR in the turn of the READ
     if (response && !end.error_valid) return;
@@ -418,6 +437,7 @@ void settle(Bench& bench) {
   REQUIRE(bench.error.done());
   REQUIRE(bench.sends == bench.want_sends);
   REQUIRE(bench.reads == bench.want_reads);
+  REQUIRE(bench.atomics == bench.want_atomics);
   REQUIRE(bench.writes == bench.want_writes);
   REQUIRE(bench.dead == bench.want_dead);
   bench.cmd.received().clear();
@@ -428,6 +448,7 @@ void settle(Bench& bench) {
 
 TEST_CASE("frames become commands and tokens in order") {
   Random random;
+  std::uint64_t shrugged = 0, atomics = 0;
   for (int round = 0; round < 12; ++round) {
     Bench bench(random);
     bench.order.stall(Stall::any(random));
@@ -463,7 +484,11 @@ TEST_CASE("frames become commands and tokens in order") {
         }
       }
     }
+    shrugged += bench.shrugged;
+    atomics += bench.want_atomics;
   }
+  CHECK(shrugged > 3);
+  CHECK(atomics > 50);
 }
 
 TEST_CASE("a SEND of one piece takes two cycles") {

@@ -36,9 +36,10 @@ struct Qp {
   unsigned vlan_id = 0;
 };
 
-enum Reason { kGood, kDestQp, kOpcode, kState, kGid, kVlan, kPkey, kReasons };
+enum Reason { kGood, kDestQp, kOpcode, kState, kGid, kVlan, kPkey, kQkey, kMad, kReasons };
 
 struct Bench {
+  unsigned types;
   Dut<DUT_CLASS> dut;
   Random& random;
   Source<pkg::rx_headers_t> headers;
@@ -50,8 +51,9 @@ struct Bench {
   std::map<unsigned, Row> rows;
   std::array<unsigned, kReasons> counted{};
 
-  explicit Bench(Random& r)
-      : dut(r()),
+  explicit Bench(Random& r, unsigned kinds = 2)     // RC, UC, UD, GSI
+      : types(kinds),
+        dut(r()),
         random(r),
         headers("headers", dut->headers_valid_i, dut->headers_ready_o, dut->headers_i),
         request("request", dut->request_valid_o, dut->request_ready_i, dut->request_o),
@@ -98,7 +100,7 @@ struct Bench {
     Qp qp;
     qp.qpn = static_cast<std::uint32_t>(random.bits(24));
     const unsigned index = qp.qpn & ((1u << kQpBits) - 1);
-    qp.type = static_cast<unsigned>(random.below(2));          // RC, UC
+    qp.type = static_cast<unsigned>(random.below(types));
     qp.state = static_cast<unsigned>(random.below(7));
     qp.fn = static_cast<unsigned>(random.below(ROCI_CONFIG_WIDE ? 16 : 8));
     qp.sgid_index = static_cast<unsigned>(random.below(kGids));
@@ -138,29 +140,50 @@ struct Bench {
     counted[kGid] += c.gid;
     counted[kVlan] += c.vlan;
     counted[kPkey] += c.pkey;
+    counted[kQkey] += c.qkey;
+    counted[kMad] += c.mad;
   }
 };
 
 bool response_opcode(unsigned opcode) { return opcode >= 0x0d && opcode <= 0x12; }
+
+// wire.md 2.13
+bool same_partition(unsigned a, unsigned b) {
+  return (a & 0x7fff) == (b & 0x7fff) && (b & 0x7fff) != 0 && ((a | b) & 0x8000) != 0;
+}
+
+// Index of a GSI packet's P_Key in the port's table, or -1.
+int pkey_index(const Bench& bench, unsigned pkey) {
+  for (std::size_t k = 0; k < bench.port.pkey.size(); ++k) {
+    if (same_partition(pkey, bench.port.pkey[k])) return static_cast<int>(k);
+  }
+  return -1;
+}
+
+// wire.md 2.12: what of a datagram is checked behind the state.
+Reason datagram_reason(const Bench& bench, const Qp& qp, const pkg::rx_headers_t& h) {
+  const bool gsi = qp.type == 3;
+  if (gsi ? pkey_index(bench, h.pkey) < 0 : !same_partition(h.pkey, qp.pkey)) return kPkey;
+  if (h.va >> 32 != qp.peer[0]) return kQkey;     // the row has the Q_Key there
+  return gsi && (h.opcode != 0x64 || h.payload_length != 296) ? kMad : kGood;
+}
 
 // wire.md 2.2: the first check that fails.
 Reason judge(const Bench& bench, const pkg::rx_headers_t& h) {
   const auto found = bench.qps.find(h.dest_qpn & ((1u << kQpBits) - 1));
   if (found == bench.qps.end() || found->second.qpn != h.dest_qpn) return kDestQp;
   const Qp& qp = found->second;
-  if (h.opcode >> 5 != qp.type) return kOpcode;
+  const bool datagram = qp.type >= 2;
+  if (h.opcode >> 5 != (datagram ? 3 : qp.type)) return kOpcode;
   const bool response = response_opcode(h.opcode);
   const bool receives = qp.state == 2   ? !response
-                        : qp.state == 5 ? qp.type == 1
+                        : qp.state == 5 ? qp.type != 0
                                         : qp.state == 3 || qp.state == 4;
   if (!receives) return kState;
+  if (datagram) return datagram_reason(bench, qp, h);
   if (h.sgid != qp.peer || h.dgid != bench.port.gid[qp.sgid_index]) return kGid;
   if ((h.vlan_valid ? h.tci & 0xfff : 0) != (qp.vlan_valid ? qp.vlan_id : 0)) return kVlan;
-  if ((h.pkey & 0x7fff) != (qp.pkey & 0x7fff) || (qp.pkey & 0x7fff) == 0 ||
-      !((h.pkey | qp.pkey) & 0x8000)) {
-    return kPkey;
-  }
-  return kGood;
+  return same_partition(h.pkey, qp.pkey) ? kGood : kPkey;
 }
 
 // A frame that matches its QP, with `faults` properties changed.
@@ -169,15 +192,28 @@ pkg::rx_headers_t make(Bench& bench, unsigned index, unsigned faults) {
   const Qp& qp = bench.qps.at(index);
   auto h = random_payload<pkg::rx_headers_t>(random);
   h.dest_qpn = qp.qpn;
-  h.opcode = static_cast<std::uint8_t>(qp.type << 5 | random.below(0x18));
+  h.opcode = static_cast<std::uint8_t>(qp.type >= 2 ? 0x64 + (qp.type == 2 && random.chance(0.5))
+                                                    : qp.type << 5 | random.below(0x18));
   h.sgid = qp.peer;
   h.dgid = bench.port.gid[qp.sgid_index];
   h.vlan_valid = qp.vlan_valid || random.chance(0.3);
   h.tci = static_cast<std::uint16_t>((random.bits(4) << 12) | (qp.vlan_valid ? qp.vlan_id : 0));
   h.pkey = static_cast<std::uint16_t>((qp.pkey & 0x7fff) | (random.bits(1) << 15));
   h.payload_length = static_cast<std::uint16_t>(random.chance(0.3) ? 0 : random.below(4097));
+  if (qp.type >= 2) {
+    h.payload_length = static_cast<std::uint16_t>(qp.type == 3 ? 296 : 40 + h.payload_length % 4097);
+    h.va = std::uint64_t{qp.peer[0]} << 32 | (h.va & 0xffffffff);
+    h.sgid = bench.port.gid[0];                    // anybody, in any VLAN
+    h.tci = static_cast<std::uint16_t>(random.bits(16));
+    if (qp.type == 3) {
+      h.pkey = static_cast<std::uint16_t>(random.pick(bench.port.pkey) | (random.bits(1) << 15));
+    }
+  }
   for (unsigned n = 0; n < faults; ++n) {
-    switch (random.below(6)) {
+    switch (random.below(qp.type >= 2 ? 9 : 6)) {
+      case 6: h.va ^= std::uint64_t{1} << (32 + random.below(32)); break;
+      case 7: h.payload_length ^= static_cast<std::uint16_t>(1u << random.below(5)); break;
+      case 8: h.opcode ^= 1; break;
       case 0: h.dest_qpn ^= 1u << random.below(24); break;
       case 1: h.opcode ^= static_cast<std::uint8_t>(0x20u << random.below(3)); break;
       case 2: h.sgid[random.below(4)] ^= 1u << random.below(32); break;
@@ -193,8 +229,9 @@ pkg::rx_headers_t make(Bench& bench, unsigned index, unsigned faults) {
 
 TEST_CASE("frames reach their queue pair or are dropped for the right reason") {
   Random random;
+  std::array<unsigned, kReasons> all{};
   for (int round = 0; round < 10; ++round) {
-    Bench bench(random);
+    Bench bench(random, 4);
     bench.headers.stall(Stall::any(random));
     bench.request.stall(Stall::any(random));
     bench.response.stall(Stall::any(random));
@@ -230,6 +267,11 @@ TEST_CASE("frames reach their queue pair or are dropped for the right reason") {
           packet.qp_type = static_cast<pkg::qp_type_e>(bench.qps[index].type);
           packet.state = static_cast<pkg::qp_state_e>(bench.qps[index].state);
           packet.headers = h;
+          const unsigned type = bench.qps[index].type;
+          if (type >= 2) {
+            const auto place = static_cast<unsigned>(type == 3 ? pkey_index(bench, h.pkey) : 0);
+            packet.headers.va = (h.va & ~(std::uint64_t{3} << 32)) | std::uint64_t{place} << 32;
+          }
           (response ? bench.response : bench.request).expect(packet);
         }
         bench.order.expect(order);
@@ -247,9 +289,11 @@ TEST_CASE("frames reach their queue pair or are dropped for the right reason") {
         bench.dut.tick();
       }
     }
+    for (unsigned n = 0; n < kReasons; ++n) all[n] += expected[n];
     expected[kGood] = 0;
     REQUIRE(bench.counted == expected);
   }
+  for (const unsigned count : all) CHECK(count > 3);
 }
 
 TEST_CASE("one frame per cycle (narrow: four cycles), and the fence holds each until its end") {

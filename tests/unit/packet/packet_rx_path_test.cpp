@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // The receive path from the MAC to the queue pair (ethernet_rx to packet_rx_dispatch) on all vectors
-// of the frame file: a good RC frame reaches the queue pair that it is for, on the side it is for,
-// with every field as the file lists it and its payload; a frame of another class or a wrong one is
+// of the frame file: a good frame of RC, UC or UD reaches the queue pair that it is for, on the side it is
+// for, with every field as the file lists it and its payload; a frame of another class or a wrong one is
 // dropped without a trace, by the counter that says why.
 // model: configs=wide,narrow
 #include DUT_HEADER
@@ -15,6 +15,7 @@
 
 #include "harness/harness.hpp"
 #include "harness/packet_beats.hpp"
+#include "packet/delivered.hpp"
 #include "roci_hwif.hpp"
 #include "roci_svstructs.hpp"
 #include "wire/vectors.hpp"
@@ -101,11 +102,13 @@ struct Bench {
     drops["gid"] += qp.gid;
     drops["vlan"] += qp.vlan;
     drops["pkey"] += qp.pkey;
+    drops["qkey"] += qp.qkey;
+    drops["mad"] += qp.mad;
     dut.tick();
   }
 
-  // The port and an RC queue pair for which a frame like this one is right.
-  void make_at_home(const wire::Frame& f) {
+  // The port and a queue pair for which a frame like this one is right.
+  void make_at_home(const wire::Frame& f, hwif::QpType type = hwif::QpType::RC) {
     pkg::port_t port{};
     port.mac = mac_number(f.eth.dst);
     port.gid_valid = 1u << kGidIndex;
@@ -116,13 +119,14 @@ struct Bench {
         port.gid[kGidIndex]);
     Row row;
     row.set<Row::qpn>(f.bth.dest_qp);
-    row.set<Row::qp_type>(hwif::QpType::RC);
+    row.set<Row::qp_type>(type);
     row.set<Row::valid>(1);
     row.set<Row::fn>(kFunction);
     row.set<Row::pkey>(static_cast<std::uint16_t>(f.bth.pkey | 0x8000));
     row.set<Row::sgid_index>(kGidIndex);
     const auto peer = gid_words(f.grh.sgid);
     row.set<Row::peer_gid_low>(std::uint64_t{peer[1]} << 32 | peer[0]);
+    if (type == hwif::QpType::UD) row.set<Row::peer_gid_low>(f.deth->qkey);
     row.set<Row::peer_gid_high>(std::uint64_t{peer[3]} << 32 | peer[2]);
     const unsigned vlan = f.eth.vlan ? f.eth.vlan->vid : 0;
     row.set<Row::vlan_valid>(vlan != 0);
@@ -196,7 +200,15 @@ wire::Frame addresses_of(const wire::Bytes& bytes) {
   return f;
 }
 
-bool is_rc(const wire::Frame& f) { return f.bth.opcode >> 5 == 0; }
+// The kind of queue pair that takes a frame; of XRC there is none.
+hwif::QpType type_of(const wire::Frame& f) {
+  switch (f.bth.opcode >> 5) {
+    case 1: return hwif::QpType::UC;
+    case 3: return hwif::QpType::UD;
+    default: return hwif::QpType::RC;
+  }
+}
+bool is_xrc(const wire::Frame& f) { return f.bth.opcode >> 5 == 5; }
 
 // What must have come out for a good frame, and nothing else.
 void check_arrived(Bench& bench, const wire::Frame& f) {
@@ -243,25 +255,27 @@ void check_arrived(Bench& bench, const wire::Frame& f) {
     CHECK(h.imm == (std::uint32_t{b[0]} << 24 | b[1] << 16 | b[2] << 8 | b[3]));
   }
   if (f.ieth) CHECK(h.imm == f.ieth->rkey);
-  CHECK(h.payload_length == f.payload.size());
+  if (f.deth) CHECK((h.va & 0xffffff) == f.deth->src_qp);
+  const auto payload = delivered(f);
+  CHECK(h.payload_length == payload.size());
   Packets<pkg::beat_t> out;
   for (const auto& beat : bench.payload.received()) out.add(beat);
   CHECK(out.at_rest());
-  REQUIRE(out.done().size() == (f.payload.empty() ? 0 : 1));
-  if (!f.payload.empty()) CHECK(out.done()[0].bytes == f.payload);
+  REQUIRE(out.done().size() == (payload.empty() ? 0 : 1));
+  if (!payload.empty()) CHECK(out.done()[0].bytes == payload);
 }
 
 }  // namespace
 
-TEST_CASE("golden frames: RC ones arrive with all their fields, the others are of no RC queue pair") {
+TEST_CASE("golden frames: RC, UC and UD arrive with all their fields, XRC is of no queue pair") {
   Bench bench;
   unsigned arrived = 0, others = 0;
   for (const auto& v : wire::vectors().good) {
     INFO(v.id << " " << v.name);
-    bench.make_at_home(v.fields);
+    bench.make_at_home(v.fields, type_of(v.fields));
     bench.clear();
     bench.send(v.bytes);
-    if (is_rc(v.fields)) {
+    if (!is_xrc(v.fields)) {
       check_arrived(bench, v.fields);
       ++arrived;
     } else {
@@ -272,7 +286,7 @@ TEST_CASE("golden frames: RC ones arrive with all their fields, the others are o
       ++others;
     }
   }
-  CHECK(arrived >= 60);
+  CHECK(arrived >= 80);
   CHECK(arrived + others == wire::vectors().good.size());
 }
 

@@ -135,8 +135,12 @@ class Bench : public Agent {
                       look.to_string());
       }
       looked = looked_queue;
+      if (look.ready) total_ask = {look.slot, looked_total};
       expected_look.reset();
     }
+    if (total_want && dut->total_o != *total_want) throw Failure("wrong length of a receive");
+    total_want.reset();
+    if (dut->total_read_i) total_want = total_asked;
     if (dut->look_valid_i) {
       const Queue& q = queues.at(look_queue);
       rp::rq_look_t want{};
@@ -145,6 +149,7 @@ class Bench : public Agent {
       want.index = static_cast<std::uint16_t>(q.taken);
       want.slot = static_cast<decltype(want.slot)>(q.slot(q.taken));
       expected_look = want;
+      if (want.ready) looked_total = total_of(q);
       looked_queue = look_queue;
     }
     if (dut->req_valid_o && dut->req_ready_i) request(rp::dma_read_req_t::unpack(dut->req_o));
@@ -183,6 +188,13 @@ class Bench : public Agent {
       look_queue = started[random.below(started.size())];
       put(dut->look_queue_i, look_queue);
     }
+    // as responder_check: in the cycle behind the look, or later
+    dut->total_read_i = total_ask.has_value();
+    if (total_ask) {
+      put(dut->total_slot_i, total_ask->first);
+      total_asked = total_ask->second;
+      total_ask.reset();
+    }
     dut->slot_read_i = 0;
     for (Taken& t : taken) {
       if (t.asked == t.bytes.size() / 32) continue;
@@ -218,6 +230,16 @@ class Bench : public Agent {
   static void put(Port& port, unsigned value) {
     port = static_cast<Port>(value);
   }
+
+  /// Bytes of the next receive; one that will fail has no limit.
+  static std::uint32_t total_of(const Queue& q) {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(q.written.front().first.capacity(), 0xffffffff));
+  }
+
+  std::optional<std::pair<unsigned, std::uint32_t>> total_ask;
+  std::optional<std::uint32_t> total_want;
+  std::uint32_t total_asked = 0, looked_total = 0;
 
   /// The message that looked takes the WQE, if there is one.
   void take() {

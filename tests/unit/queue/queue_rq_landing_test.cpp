@@ -58,15 +58,16 @@ struct Bench : Agent {
     }
     const Word& head = slots.at(want.first_word);
     if (head.get(48, 1) != want.unreadable) throw Failure("bus error not told");
+    const unsigned room = 2 * want.words - 1;
+    const bool fails = want.unreadable || want.wqe.count > room;
+    const std::uint64_t total = std::min<std::uint64_t>(fails ? ~std::uint64_t{0} : want.wqe.bytes(),
+                                                        0xffffffff);
+    if (dut->landed_total_o != total) throw Failure("wrong sum of lengths");
     if (want.unreadable) return;
     if (head.get(0, 32) != want.wqe.cookie || head.get(32, 8) != want.wqe.count) {
       throw Failure("wrong header");
     }
-    const unsigned room = 2 * want.words - 1;
     if (head.get(49, 1) != (want.wqe.count > room)) throw Failure("SGE count not judged");
-    if (want.wqe.malformed()) return;
-    const std::uint64_t total = std::min<std::uint64_t>(want.wqe.bytes(), 0xffffffff);
-    if (head.get(96, 32) != total) throw Failure("wrong sum of lengths");
   }
 
   void burst(unsigned queue, unsigned index, unsigned stride, unsigned count, unsigned base,

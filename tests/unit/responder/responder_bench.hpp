@@ -50,6 +50,7 @@ class Bench {
         packets("packet", dut->packet_valid_i, dut->packet_ready_o, dut->packet_i),
         items("rx item", dut->rx_item_valid_o, dut->rx_item_ready_i, dut->rx_item_o),
         events("event", dut->event_valid_i, dut->event_ready_o, dut->event_i),
+        atomics("atomic", dut->atomic_done_valid_i, dut->atomic_done_ready_o, dut->atomic_done_i),
         responses("tx item", dut->tx_item_valid_o, dut->tx_item_ready_i, dut->tx_item_o),
         refusals("refused", dut->refused_valid_i, dut->refused_ready_o, dut->refused_i),
         errors("error", dut->error_valid_o, dut->error_ready_i, dut->error_o),
@@ -69,6 +70,20 @@ class Bench {
                        q.tx.event(info, cycle);
                      }});
     });
+    atomics.on_transfer([this](const rp::atomic_done_t& d) {
+      ++count_atomics;
+      if (d.failed) {
+        log.push_back({dut.cycle(), d.qp, [psn = d.psn](Qp& q, std::uint64_t cycle) {
+                         q.refused = true;
+                         q.tx.refused(psn, 0x63, cycle);
+                       }});
+        return;
+      }
+      const std::uint64_t value = std::uint64_t{d.value};
+      log.push_back({dut.cycle(), d.qp, [ordinal = d.ordinal, value](Qp& q, std::uint64_t) {
+                       q.tx.done(q.tx.newest(ordinal), value);
+                     }});
+    });
     responses.collect();
     responses.on_transfer([this](const rp::tx_item_t& i) { response(i); });
     errors.collect();
@@ -82,6 +97,7 @@ class Bench {
     dut.attach(packets);
     dut.attach(items);
     dut.attach(events);
+    dut.attach(atomics);
     dut.attach(responses);
     dut.attach(refusals);
     dut.attach(errors);
@@ -125,8 +141,9 @@ class Bench {
     if (c.srq < 0) setup_ring(q.own);
     ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 0,
         c.cq | (std::uint64_t{c.pd} << 16) | (std::uint64_t{c.qpn} << 32) |
-            (std::uint64_t{c.mtu_code} << 60));
-    const std::uint64_t rights = (c.remote_write ? 2 : 0) | (c.remote_read ? 4 : 0);
+            (std::uint64_t{c.type} << 56) | (std::uint64_t{c.mtu_code} << 60));
+    const std::uint64_t rights =
+        (c.remote_write ? 2 : 0) | (c.remote_read ? 4 : 0) | (c.remote_atomic ? 8 : 0);
     ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 1,
         c.srqn | (std::uint64_t{c.srq >= 0} << 24) | (rights << 32) |
             (std::uint64_t{c.rnr_timer} << 40) | (std::uint64_t{c.replay_log2} << 45) |
@@ -171,6 +188,7 @@ class Bench {
   // ------------------------------------------------------------------------------------ waiting
   bool quiet() {
     return packets.empty() && frames.empty() && events.empty() && refusals.empty() &&
+           engine.empty() && atomics.empty() &&
            bcasts.empty() && doorbells.empty() && log.empty() && departures.empty() && !memory.busy();
   }
   /// Ticks until nothing moves any more.
@@ -215,6 +233,7 @@ class Bench {
   Source<rp::rx_packet_t> packets;
   Sink<rp::rx_item_t> items;
   Source<rp::respond_token_t> events;
+  Source<rp::atomic_done_t> atomics;
   Sink<rp::tx_item_t> responses;
   Source<rp::tx_refused_t> refusals;
   Sink<rp::state_error_t> errors;
@@ -244,6 +263,15 @@ class Bench {
   std::uint64_t count_rnr = 0, count_lost = 0, count_flushes = 0, count_fatal = 0;
   std::uint64_t found = 0, ignored = 0, flush_frames = 0, no_frames = 0;
   std::uint64_t last_response_cycle = 0, last_item_cycle = 0;
+  struct Execution {
+    std::uint64_t cycle;
+    rp::atomic_done_t done;
+  };
+  std::deque<Execution> engine;                 // atomics that are being executed, in order
+  std::uint64_t atomic_low = 5, atomic_high = 300;      // cycles that takes
+  double atomic_failure = 0.0;
+  std::uint64_t count_atomics = 0;
+  std::uint64_t count_no_receive = 0, count_too_long = 0, count_given_up = 0;
   bool automatic_error = true;                  // failures bring the QP to ERR
   bool tokens_to_model = true;                  // TxModel sees the tokens
   unsigned error_type = hw::EQE_TYPE_QP_ACCESS_ERROR;   // of requests for ERR
@@ -258,6 +286,13 @@ class Bench {
       b_.ignored += b_.dut->count_ignored_read_o;
       if (b_.dut->joined_o) ++b_.qps.at(b_.dut->joined_qp_o).joined;
       b_.flush_frames += b_.dut->flush_frame_valid_o;
+      b_.count_no_receive += b_.dut->count_no_receive_o;
+      b_.count_too_long += b_.dut->count_too_long_o;
+      b_.count_given_up += b_.dut->count_given_up_o;
+      while (!b_.engine.empty() && b_.engine.front().cycle <= b_.dut.cycle()) {
+        b_.atomics.push(b_.engine.front().done);
+        b_.engine.pop_front();
+      }
       if (b_.dut->pressure_i) {
         for (Frame& f : b_.frames) f.pressure = true;
       }
@@ -353,7 +388,7 @@ class Bench {
       none.posted.push_back({});
       const auto items = after.process(frame.packet, Receive::none, none, 0);
       if (items.size() == 1 && defined_part(items[0]) == defined_part(got)) {
-        q.maybe_open |= q.rx.message == RxModel::send && q.rx.dead;
+        q.maybe_open |= q.rx.held && q.rx.dead;
         q.rx = after;
         for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
         found += q.rx.found.size();
@@ -363,11 +398,12 @@ class Bench {
       item.has_piece = false;
       item.end_info = {};
       item.end_info.drop = true;
+      item.end_info.unreliable = q.config.type != 0;
       return {item};
     }
     Ring& ring = ring_of(q);
     Receive receive = Receive::taken;
-    const bool here = q.rx.in_order(frame.packet.headers.psn) &&
+    const bool here = q.config.type == 0 && q.rx.in_order(frame.packet.headers.psn) &&
                       takes_wqe(frame.packet.headers.opcode & 0x1f);
     if (here && e.respond_valid && e.respond.kind == rp::RESPOND_NAK) {
       if ((e.respond.syndrome & 0xe0) == 0x20) {
@@ -385,12 +421,34 @@ class Bench {
       fail("a receive was taken that nobody posted");
     }
     const std::uint64_t reads = q.rx.reads;
+    if (q.config.type != 0 && !silent && takes_wqe(frame.packet.headers.opcode & 0x1f) &&
+        !q.rx.held && ring.queue.posted.empty()) {
+      fail("a receive was taken that nobody posted");
+    }
+    if (q.config.type != 0 && silent) receive = silence(q, frame, ring);
     auto items = q.rx.process(frame.packet, receive, ring.queue, q.tx.answered());
     if (q.rx.reads != reads) q.tx.accept(q.rx.entries.back());
     for (const auto& [ordinal, packet] : q.rx.found) q.tx.duplicate(ordinal, packet);
     found += q.rx.found.size();
     q.rx.found.clear();
     return items;
+  }
+
+  /// UC and UD: a frame was dropped. The model drops it too, or it had no receive.
+  Receive silence(Qp& q, const Frame& frame, Ring& ring) {
+    RxModel probe = q.rx;
+    ReceiveQueue queue = ring.queue;
+    const bool posted = !queue.posted.empty();
+    if (!posted) fill_one(queue);
+    const auto items = probe.process(frame.packet, Receive::taken, queue, 0);
+    if (items[0].end_info.drop && posted) return Receive::taken;
+    if (frame.posted > ring.queue.taken && !frame.pressure) {
+      fail("dropped although a receive was posted");
+    }
+    return frame.posted > ring.queue.taken ? Receive::lost : Receive::none;
+  }
+  static void fill_one(ReceiveQueue& queue) {
+    queue.posted.push_back({0, {{0, 1u << 31, 1}}, 1, false});
   }
 
   void flush_item(const rp::rx_item_t& got) {
@@ -402,12 +460,12 @@ class Bench {
       const auto& posted = q.own.queue.posted;
       if (got.end_info.completion_valid) {
         q.maybe_open = false;
-      } else if (q.rx.message == RxModel::none && (posted.empty() || !posted.front().unreadable)) {
-        q.rx.message = RxModel::send;
+      } else if (!q.rx.held && (posted.empty() || !posted.front().unreadable)) {
+        q.rx.held = q.rx.dead = true;
         q.maybe_open = false;
       }
     }
-    if (found && q.rx.message != RxModel::send
+    if (found && !q.rx.held
         && (q.config.srq >= 0 || q.own.queue.posted.empty())) {
       fail("flush of nothing");
     }
@@ -438,7 +496,15 @@ class Bench {
     bool respond_valid = e.respond_valid, complete = e.completion_valid;
     if (bad) {
       const bool remote = item.piece.access != rp::ACCESS_LOCAL_WRITE;
-      respond_valid = true;
+      if (e.unreliable && remote) {
+        // the packet is lost, and that is all (wire.md §2.16)
+        if (complete) {
+          completion.is_error = true;
+          tell(q, completion);
+        }
+        return;
+      }
+      respond_valid = !e.unreliable;
       respond.kind = rp::RESPOND_NAK;
       respond.psn = item.psn;
       respond.msn = e.nak_msn;
@@ -455,6 +521,17 @@ class Bench {
       q.swallow = false;
       tell(q, completion);
       q.swallow = swallow;
+    }
+    if (!bad && item.has_piece && item.piece.access == rp::ACCESS_REMOTE_ATOMIC) {
+      rp::atomic_done_t done{};
+      done.qp = item.qp;
+      done.slot = static_cast<decltype(done.slot)>(completion.imm_or_key);
+      done.ordinal = static_cast<decltype(done.ordinal)>(respond.entry & 0xff);
+      done.psn = item.psn;
+      done.value = random();
+      done.failed = random.chance(atomic_failure);
+      const std::uint64_t last = engine.empty() ? 0 : engine.back().cycle;
+      engine.push_back({std::max(last, dut.cycle() + random.between(atomic_low, atomic_high)), done});
     }
     if (respond_valid) {
       rp::respond_token_t token{};

@@ -22,12 +22,23 @@ class Queues : public Agent {
  public:
   struct Queue {
     std::uint64_t posted = 0, landed = 0, taken = 0;
+    unsigned place = 0;                   // its eight slots
   };
+  /// Bytes of a receive: some are short.
+  static std::uint32_t total(unsigned number, std::uint64_t index) {
+    const std::uint64_t mix = (number * 7919u + index) * 2654435761u >> 8;
+    return mix % 4 == 0 ? static_cast<std::uint32_t>(mix % 3000) : 1u << 31;
+  }
 
   explicit Queues(Dut<DUT_CLASS>& dut, std::uint64_t salt) : dut_(dut), random_(salt) {}
 
-  Queue& operator[](unsigned number) { return queues_[number]; }
+  Queue& operator[](unsigned number) {
+    const auto [at, fresh] = queues_.try_emplace(number);
+    if (fresh) at->second.place = static_cast<unsigned>(queues_.size() - 1) & 15;
+    return at->second;
+  }
   double landing = 0.3;                   // chance of a landing per cycle
+  std::deque<Receive> fates;              // counted: requests that were lost, all drops of UC and UD
 
   void sample() override {
     if (dut_->take_valid_o) {
@@ -37,7 +48,16 @@ class Queues : public Agent {
       ++q.taken;
       if (take.index != (q.taken & 0xffff)) throw Failure("wrong index taken");
     }
-    if (landed_) ++queues_[landed_->rq].landed;    // written in this cycle
+    if (landed_) {                                 // written in this cycle
+      Queue& q = queues_[landed_->rq];
+      totals_[8 * q.place + (q.landed & 7)] = total(landed_->rq, q.landed);
+      ++q.landed;
+    }
+    if (dut_->count_no_receive_o) fates.push_back(Receive::none);
+    if (dut_->count_lost_o) fates.push_back(Receive::lost);
+    if (dut_->count_too_long_o || dut_->count_given_up_o) fates.push_back(Receive::taken);
+    if (dut_->total_read_o) total_at_ = dut_->total_slot_o >> 1;
+    total_now_ = dut_->total_read_o;
     if (dut_->look_valid_o) looked_ = dut_->look_queue_o;
     look_now_ = dut_->look_valid_o;
   }
@@ -48,7 +68,12 @@ class Queues : public Agent {
       look_.ready = q.landed != q.taken;
       look_.empty = q.posted == q.taken;
       look_.index = static_cast<std::uint16_t>(q.taken);
-      look_.slot = static_cast<decltype(look_.slot)>(2 * (q.taken & 7));
+      look_.slot = static_cast<decltype(look_.slot)>(2 * (8 * q.place + (q.taken & 7)));
+    }
+    // nothing defined in a slot without a receive
+    if (total_now_) {
+      const auto found = totals_.find(total_at_);
+      dut_->total_i = found != totals_.end() ? found->second : static_cast<IData>(random_());
     }
     look_.pack(dut_->look_i);
     rp::rq_landed_t landed{};
@@ -57,7 +82,8 @@ class Queues : public Agent {
     if (gap_ && random_.chance(landing)) {
       std::vector<unsigned> some;
       for (auto& [number, q] : queues_) {
-        if (q.landed != q.posted) some.push_back(number);
+        // eight slots
+        if (q.landed != q.posted && q.landed - q.taken < 8) some.push_back(number);
       }
       if (!some.empty()) {
         landed.valid = true;
@@ -76,6 +102,9 @@ class Queues : public Agent {
   bool look_now_ = false, gap_ = false;
   unsigned looked_ = 0;
   std::optional<rp::rq_landed_t> landed_;
+  std::map<unsigned, std::uint32_t> totals_;
+  bool total_now_ = false;
+  unsigned total_at_ = 0;
 };
 
 struct Bench {
@@ -114,9 +143,9 @@ struct Bench {
     models[c.qp] = RxModel(c, psn);
     ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 0,
         c.cq | std::uint64_t{c.pd} << 16 | std::uint64_t{c.qpn} << 32 |
-            std::uint64_t{c.mtu_code} << 60);
+            std::uint64_t{c.type} << 56 | std::uint64_t{c.mtu_code} << 60);
     ctx(true, hw::CTX_COLUMN_QP_RQ, c.qp, 1,
-        c.srqn | std::uint64_t{c.srq >= 0} << 24 | std::uint64_t{6} << 32 |
+        c.srqn | std::uint64_t{c.srq >= 0} << 24 | std::uint64_t{14} << 32 |
             std::uint64_t{c.rnr_timer} << 40 | std::uint64_t{c.replay_log2} << 45 |
             std::uint64_t{c.replay_base} << 48);
     ctx(true, hw::CTX_COLUMN_QP_RQ_DYN, c.qp, 0, psn);
@@ -150,12 +179,21 @@ struct Bench {
       if ((a.respond.syndrome & 0xe0) == 0x20) receive = Receive::none;
       if (a.respond.syndrome == 0x60) receive = Receive::lost;
     }
+    // no answer tells of UC and UD: the counters do
+    if ((m.config.type != 0 && a.kind == rs::ACTION_DROP) || receive == Receive::lost) {
+      if (queues.fates.empty()) throw Failure("dropped, and not counted");
+      receive = queues.fates.front();
+      queues.fates.pop_front();
+    }
+    std::uint64_t& next = taken[queue_of(m.config)];
     ReceiveQueue queue;
-    fill(queue, 1);
+    queue.posted.push_back({static_cast<std::uint32_t>(next),
+                            {{0, Queues::total(queue_of(m.config), next), 1}}, 1, false});
     const auto items = m.process(p, receive, queue, m.reads);
-    rnr += receive == Receive::none;
+    rnr += receive == Receive::none && m.config.type == 0;
     lost += receive == Receive::lost;
     m.found.clear();
+    next += queue.taken;
     const auto wrong = action_differs(a, items, op, queue.taken != 0);
     if (!wrong.empty()) throw Failure(wrong);
   }
@@ -175,6 +213,7 @@ struct Bench {
   std::map<unsigned, rp::qp_state_e> states;
   std::deque<rp::rx_packet_t> frames;
   std::uint64_t rnr = 0, lost = 0, flushes = 0;
+  std::map<unsigned, std::uint64_t> taken;       // receives of each queue
 };
 
 QpConfig config(unsigned qp, int srq = -1) {
@@ -193,23 +232,25 @@ QpConfig config(unsigned qp, int srq = -1) {
 
 TEST_CASE("random requests of few QPs at full rate") {
   Random random;
-  std::uint64_t rnr = 0, lost = 0;
+  std::uint64_t rnr = 0, lost = 0, no_receive = 0, too_long = 0;
   for (int run = 0; run < 8; ++run) {
     Bench b(random());
     b.actions.stall(run % 2 ? Stall::any(random) : Stall(0));
     b.packets.stall(run % 4 == 3 ? Stall::any(random) : Stall(0));
     b.queues.landing = run % 3 == 2 ? 0.02 : 0.6;
     // QPs 9 and 10 share a receive queue
-    const unsigned qps[] = {3, 7, 9, 10};
+    const unsigned qps[] = {3, 7, 9, 10, 12, 13};
     for (const unsigned qp : qps) {
-      b.add(config(qp, qp >= 9 ? 2 : -1), static_cast<std::uint32_t>(random.bits(24)));
+      auto c = config(qp, qp == 9 || qp == 10 || qp == 13 ? 2 : -1);
+      c.type = qp == 7 || qp == 10 ? 1 : qp >= 12 ? 2 : 0;
+      b.add(c, static_cast<std::uint32_t>(random.bits(24)));
     }
     PacketSource source(random);
     for (std::size_t round = 0; round < scaled(120); ++round) {
       // in a burst the peer does not know the answers: it goes on as if all were well
       std::map<unsigned, RxModel> plan = b.models;
       for (std::uint64_t n = random.between(1, 30); n != 0; --n) {
-        const unsigned qp = qps[random.below(run % 2 ? 4 : 2)];
+        const unsigned qp = qps[random.below(run % 2 ? 6 : 2)];
         auto p = source.next(plan[qp]);
         p.state = rp::QPS_RTS;
         ReceiveQueue queue;
@@ -235,12 +276,18 @@ TEST_CASE("random requests of few QPs at full rate") {
         REQUIRE((word0 & psn_mask) == m.next_psn);
         REQUIRE((word0 >> 24 & psn_mask) == m.msn);
         REQUIRE((word0 >> 51 & 1) == m.closed);
-        REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 1) & psn_mask) == m.acked_psn);
+        REQUIRE((word0 >> 53 & 1) == m.held);
+        if (m.config.type == 0) {
+          REQUIRE((b.ctx(false, hw::CTX_COLUMN_QP_RQ_DYN, qp, 1) & psn_mask) == m.acked_psn);
+        }
         if (m.closed) {
           b.state(qp, rp::QPS_RESET);
           b.add(m.config, static_cast<std::uint32_t>(random.bits(24)));
         }
       }
+    }
+    for (const auto& [qp, m] : b.models) {
+      if (m.config.type != 0) no_receive += m.no_receive, too_long += m.too_long;
     }
     rnr += b.rnr;
     lost += b.lost;
@@ -248,6 +295,8 @@ TEST_CASE("random requests of few QPs at full rate") {
   }
   CHECK(rnr > 10);
   CHECK(lost > 0);
+  CHECK(no_receive > 10);
+  CHECK(too_long > 10);
 }
 
 TEST_CASE("a request of a QP follows another one by two cycles, of other QPs by one") {

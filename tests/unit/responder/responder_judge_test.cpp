@@ -54,6 +54,7 @@ struct Judge {
     static_row(model.config).pack(dut->static_i);
     row.pack(dut->row_i);
     look.pack(dut->look_i);
+    dut->total_i = total;
     dut->queue_i = 3;
     dut->answered_i = static_cast<CData>(answered);
     dut->pressure_i = pressure;
@@ -67,6 +68,7 @@ struct Judge {
   RxModel model;
   rs::dyn_row_t row{};
   rp::rq_look_t look{};
+  std::uint32_t total = 1u << 31;                // bytes of the receive that `look` tells
   rp::qp_state_e state;
   std::uint64_t answered = 0;
   bool pressure = false, event_ready = true;
@@ -76,9 +78,15 @@ struct Judge {
 TEST_CASE("random requests: action and row as the model says") {
   Random random;
   PacketSource source(random);
-  std::size_t fatal = 0, waits = 0, executed = 0;
-  for (std::size_t run = 0; run < scaled(200); ++run) {
+  std::size_t fatal = 0, waits = 0, executed = 0, too_long = 0, again = 0;
+  unsigned long no_receive = 0, given_up = 0, unreliable_too_long = 0;
+  for (std::size_t run = 0; run < scaled(300); ++run) {
     QpConfig c;
+    c.type = static_cast<unsigned>(run % 2 ? random.between(1, 3) : 0);
+    c.replay_base = static_cast<unsigned>(random.below(8)) * 16;
+    c.srq = random.chance(0.3) ? 1 : -1;
+    c.srqn = static_cast<std::uint32_t>(random.bits(24));
+    c.remote_atomic = !random.chance(0.05);
     c.qp = static_cast<unsigned>(random.below(60));
     c.pd = static_cast<unsigned>(random.below(60));
     c.cq = static_cast<unsigned>(random.below(60));
@@ -93,18 +101,27 @@ TEST_CASE("random requests: action and row as the model says") {
     for (int n = 0; n < 150; ++n) {
       auto p = source.next(j.model);
       p.state = j.state;
-      fill(queue, 3);
+      while (queue.posted.size() < 3) {
+        const std::uint64_t room = random.chance(0.8) ? std::uint64_t{1} << 31
+                                                      : random.below(3 * c.mtu() + 60);
+        queue.posted.push_back({static_cast<std::uint32_t>(queue.posted_count++),
+                                {{0, static_cast<std::uint32_t>(room), 1}}, 1, false});
+      }
       j.look.ready = random.chance(0.8);
+      // nothing defined before it has landed
+      j.total = static_cast<std::uint32_t>(j.look.ready ? queue.posted.front().bytes() : random());
       j.look.empty = !j.look.ready && random.chance(0.5);
       j.pressure = random.chance(0.3);
       if (random.chance(0.5)) j.answered = random.between(j.answered, j.model.reads);
       j.apply(request_of(p), p.headers);
       const std::uint32_t distance = (p.headers.psn - j.row.next_psn) & 0xffffffu;
-      REQUIRE(j.dut->gap_o == (distance != 0 && distance < 0x800000));
-      REQUIRE(j.dut->duplicate_o == (distance >= 0x800000));
+      REQUIRE(j.dut->gap_o == (c.type == 0 && distance != 0 && distance < 0x800000));
+      REQUIRE(j.dut->duplicate_o == (c.type == 0 && distance >= 0x800000));
+      const RxModel before = j.model;
       if (j.dut->wait_o) {
         // nothing happens, and only a receive that is on its way makes it wait
         REQUIRE(takes_wqe(p.headers.opcode & 0x1f));
+        REQUIRE(!j.model.held);
         REQUIRE(!(j.look.ready || j.look.empty || j.pressure));
         REQUIRE(!j.dut->take_o);
         ++waits;
@@ -120,6 +137,13 @@ TEST_CASE("random requests: action and row as the model says") {
       const std::string wrong = action_differs(j.action(), items, p.headers.opcode & 0x1fu, took);
       if (!wrong.empty()) FAIL(wrong);
       REQUIRE(j.dut->take_o == took);
+      REQUIRE(j.dut->no_receive_o == j.model.no_receive - before.no_receive);
+      REQUIRE(j.dut->too_long_o == j.model.too_long - before.too_long);
+      REQUIRE(j.dut->given_up_o == j.model.given_up - before.given_up);
+      if (j.dut->lost_o) REQUIRE(receive == Receive::lost);
+      too_long += items[0].end_info.completion.status == hw::CQE_STATUS_LOC_LEN_ERR;
+      again += c.type != 0 && before.held && !took && takes_wqe(p.headers.opcode & 0x1f) &&
+               !items[0].end_info.drop;
       if (took) {
         REQUIRE(j.action().slot == 5);
         REQUIRE(j.action().entry == rp::rq_entry_t{3, 77});
@@ -129,16 +153,25 @@ TEST_CASE("random requests: action and row as the model says") {
       j.row = j.row_out();
       const std::string row = row_differs(j.row, j.model);
       if (!row.empty()) FAIL(row);
+      REQUIRE(c.type * items[0].end_info.respond_valid == 0);
       executed += !items[0].end_info.drop;
       if (j.model.closed) {
         ++fatal;
         break;
       }
     }
+    no_receive += j.model.no_receive;
+    given_up += j.model.given_up;
+    unreliable_too_long += j.model.too_long;
   }
   CHECK(fatal > 10);
   CHECK(waits > 10);
   CHECK(executed > 1000);
+  CHECK(too_long > 10);
+  CHECK(again > 10);
+  CHECK(no_receive > 100);
+  CHECK(given_up > 100);
+  CHECK(unreliable_too_long > 100);
 }
 
 TEST_CASE("a duplicate's ACK does not wait for READs that were answered long ago") {
@@ -175,7 +208,7 @@ TEST_CASE("a duplicate's ACK does not wait for READs that were answered long ago
 
 TEST_CASE("the order of the checks (wire.md 2.2)") {
   QpConfig c;
-  c.remote_write = c.remote_read = false;
+  c.remote_write = c.remote_read = c.remote_atomic = false;
   c.replay_log2 = 0;
   Judge j(c, 100);
   rp::rx_packet_t p{};
@@ -223,6 +256,23 @@ TEST_CASE("the order of the checks (wire.md 2.2)") {
   h.dma_length = 0x80000000;
   j.apply(request_of(p), h);
   CHECK(j.action().kind == rs::ACTION_READ);
+  // atomic: access, alignment, resources, length
+  h.opcode = FETCH_ADD;
+  h.va = 0x1004;
+  h.payload_length = 20;
+  j.answered = 4;
+  CHECK(cause() == hw::VENDOR_STATUS_RECV_ACCESS_FLAG);
+  j.model.config.remote_atomic = true;
+  CHECK(cause() == hw::VENDOR_STATUS_RECV_ATOMIC_ALIGNMENT);
+  h.va = 0x1008;
+  CHECK(cause() == hw::VENDOR_STATUS_RECV_READ_RESOURCES);
+  j.answered = 5;
+  CHECK(cause() == hw::VENDOR_STATUS_RECV_LENGTH);
+  h.payload_length = 16;
+  h.dma_length = 0xffffffff;                     // the first operand lies there
+  j.apply(request_of(p), h);
+  CHECK(j.action().kind == rs::ACTION_READ);
+  CHECK(j.row_out().next_psn == 101);
   // no receive goes before a wrong length
   h.opcode = SEND_ONLY;
   h.payload_length = 4096;
@@ -233,6 +283,15 @@ TEST_CASE("the order of the checks (wire.md 2.2)") {
   j.look.ready = true;
   CHECK(cause() == hw::VENDOR_STATUS_RECV_LENGTH);
   CHECK(!j.dut->take_o);
+  // that goes before a receive that is too short, which completes with its own error
+  h.payload_length = 1000;
+  j.total = 999;
+  CHECK(cause() == hw::VENDOR_STATUS_RECV_TOO_SHORT);
+  CHECK(j.dut->take_o);
+  CHECK(j.action().error_event == 0);
+  j.total = 1000;
+  j.apply(request_of(p), h);
+  CHECK(j.action().kind == rs::ACTION_SEND);
 }
 
 TEST_CASE("states: silence before RTR and in ERR, COMM_EST once in RTR, other transports") {
@@ -267,11 +326,77 @@ TEST_CASE("states: silence before RTR and in ERR, COMM_EST once in RTR, other tr
   CHECK(!j.dut->established_o);
 
   auto row = static_row(QpConfig{});
-  row.qp_type = 1;
+  row.qp_type = 4;                               // XRC: nobody's
   row.pack(j.dut->static_i);
   j.dut.eval();
   CHECK(j.action().kind == rs::ACTION_DROP);
   CHECK(!j.action().respond_valid);
+}
+
+TEST_CASE("UC: what is broken off is dropped to its end; its receive begins anew (wire.md 2.16)") {
+  QpConfig c;
+  c.type = 1;
+  c.mtu_code = 1;
+  Judge j(c, 100);
+  j.look.ready = true;
+  j.total = 600;
+  rp::rx_packet_t p{};
+  auto& h = p.headers;
+  h.payload_length = 256;
+  const auto send = [&](unsigned op, std::uint32_t psn) {
+    h.opcode = c.opcode(op);
+    h.psn = psn;
+    j.apply(request_of(p), h);
+    const auto a = j.action();
+    j.row = j.row_out();
+    CHECK(!a.respond_valid);
+    return a;
+  };
+  CHECK(send(SEND_FIRST, 500).take);             // any PSN begins
+  CHECK(send(SEND_MIDDLE, 501).use_current);
+  CHECK(send(SEND_MIDDLE, 503).kind == rs::ACTION_DROP);
+  CHECK(j.dut->given_up_o);
+  CHECK(send(SEND_MIDDLE, 502).kind == rs::ACTION_DROP);   // late: too late
+  h.payload_length = 9;
+  CHECK(send(SEND_LAST, 504).kind == rs::ACTION_DROP);
+  // a WRITE between does not touch the receive; one with immediate takes it
+  h.payload_length = 256;
+  h.dma_length = 512;
+  CHECK(send(WRITE_FIRST, 7).kind == rs::ACTION_WRITE);
+  CHECK(send(WRITE_LAST, 8).kind == rs::ACTION_WRITE);
+  CHECK(j.row.held);
+  j.look.ready = false;                          // and no other one is needed
+  j.look.empty = true;
+  j.total = 1;
+  auto a = send(SEND_FIRST, 9);
+  CHECK(a.kind == rs::ACTION_SEND);
+  CHECK(a.restart);
+  CHECK(!a.take);
+  CHECK(send(SEND_MIDDLE, 10).kind == rs::ACTION_SEND);
+  CHECK(send(SEND_MIDDLE, 11).kind == rs::ACTION_DROP);    // 768 of 600 bytes
+  CHECK(j.dut->too_long_o);
+  a = send(SEND_FIRST, 12);
+  CHECK(a.restart);
+  CHECK(a.length == 256);
+  h.payload_length = 44;
+  a = send(SEND_LAST, 13);
+  CHECK(a.message_last);
+  CHECK(a.length == 300);
+  CHECK(!j.row.held);
+  CHECK(send(SEND_ONLY, 14).kind == rs::ACTION_DROP);
+  CHECK(j.dut->no_receive_o);
+  h.dma_length = 44;
+  j.row.held = true;
+  a = send(WRITE_ONLY_IMM, 15);
+  CHECK(a.kind == rs::ACTION_WRITE);
+  CHECK(a.restart);
+  CHECK(!j.row.held);
+  j.row.held = true;
+  j.state = rp::QPS_ERR;
+  rs::request_t flush{};
+  flush.kind = rs::REQUEST_FLUSH;
+  j.apply(flush, {});
+  CHECK(j.action().use_current);
 }
 
 TEST_CASE("flush: only in ERR, the receive in use first, then those of the own queue") {
@@ -280,6 +405,7 @@ TEST_CASE("flush: only in ERR, the receive in use first, then those of the own q
   r.kind = rs::REQUEST_FLUSH;
   j.look.ready = true;
   j.row.message = rs::MESSAGE_SEND;
+  j.row.held = true;
   j.apply(r, {});
   CHECK(!j.dut->action_valid_o);
   j.state = rp::QPS_ERR;
@@ -289,7 +415,9 @@ TEST_CASE("flush: only in ERR, the receive in use first, then those of the own q
   CHECK(j.action().use_current);
   CHECK(!j.dut->take_o);
   CHECK(j.row_out().message == rs::MESSAGE_NONE);
+  CHECK(!j.row_out().held);
   j.row.message = rs::MESSAGE_NONE;
+  j.row.held = false;
   j.apply(r, {});
   CHECK(j.dut->take_o);
   CHECK(j.action().take);

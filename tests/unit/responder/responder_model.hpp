@@ -47,6 +47,8 @@ struct Wqe {
     return sum;
   }
   bool malformed() const { return count != sges.size(); }
+  /// What a message may be long before it is called too long; one that will fail anyway has no limit.
+  std::uint64_t capacity() const { return unreadable || malformed() ? ~std::uint64_t{0} : bytes(); }
 };
 
 /// RQ or SRQ: what is posted, and how much of it messages have taken.
@@ -63,7 +65,7 @@ struct ReceiveQueue {
   }
 };
 
-/// READ that was accepted.
+/// READ or atomic that was accepted.
 struct ReadEntry {
   std::uint64_t ordinal = 0;     // counted without wrap
   std::uint32_t first_psn = 0;
@@ -72,14 +74,18 @@ struct ReadEntry {
   std::uint64_t va = 0;
   std::uint32_t rkey = 0;
   std::uint32_t length = 0;
+  unsigned atomic = 0;           // its opcode, or 0
+  bool done = false;             // atomic: executed, with this result
+  std::uint64_t value = 0;
 };
 
 /// Static properties of a QP.
 struct QpConfig {
   unsigned qp = 0, fn = 0, pd = 0, cq = 0;
   std::uint32_t qpn = 0;
+  unsigned type = 0;             // RC, UC, UD, GSI
   unsigned mtu_code = 3;
-  bool remote_write = true, remote_read = true;
+  bool remote_write = true, remote_read = true, remote_atomic = true;
   unsigned rnr_timer = 12;
   unsigned replay_log2 = 2, replay_base = 0;
   int srq = -1;                  // index of the SRQ, or none
@@ -87,11 +93,17 @@ struct QpConfig {
 
   std::uint32_t mtu() const { return 128u << mtu_code; }
   std::uint64_t ring() const { return 1u << replay_log2; }
+  bool datagram() const { return type >= 2; }
+  /// Opcode on the wire (wire.md §1.4).
+  std::uint8_t opcode(unsigned op) const {
+    return static_cast<std::uint8_t>((type == 0 ? 0u : type == 1 ? 0x20u : 0x60u) | op);
+  }
 };
 
 enum Op : unsigned {
   SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_LAST_IMM, SEND_ONLY, SEND_ONLY_IMM,
-  WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM, READ_REQUEST
+  WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM, READ_REQUEST,
+  CMP_SWAP = 0x13, FETCH_ADD = 0x14
 };
 
 inline bool op_is(unsigned op, std::initializer_list<unsigned> list) {
@@ -105,8 +117,10 @@ inline bool is_last(unsigned op) {
   return op_is(op, {SEND_LAST, SEND_LAST_IMM, WRITE_LAST, WRITE_LAST_IMM});
 }
 inline bool is_only(unsigned op) {
-  return op_is(op, {SEND_ONLY, SEND_ONLY_IMM, WRITE_ONLY, WRITE_ONLY_IMM, READ_REQUEST});
+  return op_is(op, {SEND_ONLY, SEND_ONLY_IMM, WRITE_ONLY, WRITE_ONLY_IMM, READ_REQUEST, CMP_SWAP,
+                    FETCH_ADD});
 }
+inline bool is_atomic(unsigned op) { return op == CMP_SWAP || op == FETCH_ADD; }
 inline bool has_imm(unsigned op) {
   return op_is(op, {SEND_LAST_IMM, SEND_ONLY_IMM, WRITE_LAST_IMM, WRITE_ONLY_IMM});
 }
@@ -138,7 +152,9 @@ class RxModel {
 
   /// A message in progress.
   enum { none, send, write } message = none;
-  Wqe wqe;                                // SEND: in use
+  bool held = false;                      // `wqe` is the QP's
+  Wqe wqe;
+  unsigned long no_receive = 0, too_long = 0, given_up = 0;   // UC, UD: dropped
   std::uint64_t placed = 0;               // SEND: bytes placed so far
   bool dead = false;                      // SEND: its WQE was completed in error
   std::uint64_t va = 0;                   // WRITE
@@ -154,6 +170,7 @@ class RxModel {
     rp::rx_item_t item = base(packet);
     if (closed) return {item};
     if (packet.state == rp::QPS_RTR) established = true;
+    if (config.type != 0) return unreliable(packet, op, item, receive, queue);
 
     const int ahead = psn_distance(h.psn, next_psn);
     if (ahead > 0) {
@@ -164,15 +181,18 @@ class RxModel {
     if (ahead < 0) return {duplicate(packet, item)};
 
     // wire.md §2.2: the checks in their order
-    if (op > READ_REQUEST) return {fail(item, hw::VENDOR_STATUS_RECV_OPCODE_RESERVED)};
+    if (op > READ_REQUEST && !is_atomic(op)) {
+      return {fail(item, hw::VENDOR_STATUS_RECV_OPCODE_RESERVED)};
+    }
     const bool begins = is_first(op) || is_only(op);
     if (message == none ? !begins : begins || (message == send) != is_send(op)) {
       return {fail(item, hw::VENDOR_STATUS_RECV_OPCODE_SEQUENCE)};
     }
-    if ((is_write(op) && !config.remote_write) || (op == READ_REQUEST && !config.remote_read)) {
-      return {fail(item, hw::VENDOR_STATUS_RECV_ACCESS_FLAG)};
+    if (!allowed(op)) return {fail(item, hw::VENDOR_STATUS_RECV_ACCESS_FLAG)};
+    if (is_atomic(op) && h.va % 8 != 0) {
+      return {fail(item, hw::VENDOR_STATUS_RECV_ATOMIC_ALIGNMENT)};
     }
-    if (op == READ_REQUEST && reads - answered >= config.ring()) {
+    if ((op == READ_REQUEST || is_atomic(op)) && reads - answered >= config.ring()) {
       return {fail(item, hw::VENDOR_STATUS_RECV_READ_RESOURCES)};
     }
     if (takes_wqe(op) && receive != Receive::taken) {
@@ -182,6 +202,16 @@ class RxModel {
       return {item};
     }
     if (!length_ok(op, h)) return {fail(item, hw::VENDOR_STATUS_RECV_LENGTH)};
+    if (is_send(op) && !fits(op, h.payload_length, queue)) {
+      if (begins) wqe = queue.take();
+      answer(item, rp::RESPOND_NAK, item.psn, 0x61);
+      item.end_info.error_valid = true;
+      complete(item, wqe.cookie, hw::CQE_STATUS_LOC_LEN_ERR, hw::VENDOR_STATUS_RECV_TOO_SHORT);
+      message = none;
+      held = false;
+      closed = true;
+      return {item};
+    }
     return execute(packet, op, item, queue);
   }
 
@@ -197,10 +227,12 @@ class RxModel {
     item.end_info.ack_event_valid = true;
     item.end_info.ack_event.kind = rp::ACK_EVENT_DRAINED;
     item.end_info.receive_in_use = found;
+    item.end_info.unreliable = config.type != 0;
+    source_qp_ = 0;
     if (!found) return item;
     Wqe flushed;
     bool tell = true;
-    if (message == send) {
+    if (held) {
       flushed = wqe;
       tell = !dead;
     } else {
@@ -208,6 +240,7 @@ class RxModel {
       tell = !flushed.unreadable;
     }
     message = none;
+    held = false;
     if (tell) {
       complete(item, flushed.cookie, hw::CQE_STATUS_WR_FLUSH_ERR, hw::VENDOR_STATUS_FLUSH);
     }
@@ -215,6 +248,43 @@ class RxModel {
   }
 
  private:
+  bool allowed(unsigned op) const {
+    return !(is_write(op) && !config.remote_write) && !(op == READ_REQUEST && !config.remote_read) &&
+           !(is_atomic(op) && !config.remote_atomic);
+  }
+  /// The SEND packet fits into the receive that it will use.
+  bool fits(unsigned op, std::uint32_t length, const ReceiveQueue& queue) const {
+    if (!is_first(op) && !is_only(op)) return placed + length <= wqe.capacity();
+    return length <= (held ? wqe : queue.posted.front()).capacity();
+  }
+
+  /// UC and UD (wire.md §2.12, §2.16): executed or dropped, nobody is told.
+  std::vector<rp::rx_item_t> unreliable(const rp::rx_packet_t& packet, unsigned op,
+                                        rp::rx_item_t item, Receive receive, ReceiveQueue& queue) {
+    const auto& h = packet.headers;
+    const bool begins = is_first(op) || is_only(op);
+    const auto drop = [&](unsigned long& counter) {
+      message = none;
+      ++counter;
+      return std::vector{item};
+    };
+    source_qp_ = config.datagram() ? h.va & 0xffffff : 0;
+    if (op > WRITE_ONLY_IMM) return drop(given_up);
+    if (!begins && (h.psn != next_psn || message == none || (message == send) != is_send(op))) {
+      return drop(given_up);
+    }
+    if (!allowed(op)) return drop(given_up);
+    const bool wants = takes_wqe(op) && !held;
+    if (wants && receive == Receive::none) return drop(no_receive);
+    if (wants && receive == Receive::lost) {
+      message = none;
+      return {item};
+    }
+    if (!config.datagram() && !length_ok(op, h)) return drop(given_up);
+    if (is_send(op) && !fits(op, h.payload_length, queue)) return drop(too_long);
+    return execute(packet, op, item, queue);
+  }
+
   rp::rx_item_t base(const rp::rx_packet_t& packet) const {
     rp::rx_item_t item{};
     item.colour = packet.colour;
@@ -224,6 +294,7 @@ class RxModel {
     item.pd = static_cast<decltype(item.pd)>(config.pd);
     item.psn = packet.headers.psn;
     item.end_info.drop = true;
+    item.end_info.unreliable = config.type != 0;
     return item;
   }
 
@@ -246,7 +317,7 @@ class RxModel {
     c.is_error = true;
     c.opcode = hw::CQE_OPCODE_RECV;
     c.wqe_index_or_cookie = cookie;
-    c.src_qp_or_srq = config.srq >= 0 ? config.srqn : 0;
+    c.src_qp_or_srq = config.datagram() ? source_qp_ : config.srq >= 0 ? config.srqn : 0;
     c.status = static_cast<std::uint8_t>(status);
     c.vendor_status = static_cast<std::uint8_t>(vendor);
   }
@@ -260,6 +331,7 @@ class RxModel {
       item.end_info.error_event = hw::EQE_TYPE_QP_REQ_ERROR;
     }
     message = none;
+    held = false;
     closed = true;
     return item;
   }
@@ -271,8 +343,9 @@ class RxModel {
       if (length != mtu || h.pad_count != 0) return false;
     }
     if (is_last(op) && (length == 0 || length > mtu)) return false;
-    if (is_only(op) && length > mtu) return false;
+    if (is_only(op) && !is_atomic(op) && length > mtu) return false;
     if (op == READ_REQUEST) return length == 0 && h.dma_length <= 0x80000000u;
+    if (is_atomic(op)) return length == 16 && h.pad_count == 0;
     if (!is_write(op)) return true;
     // WRITE: the payloads add up to DMALen, and what is left is what LAST brings
     const std::uint64_t left = is_first(op) || is_only(op) ? h.dma_length : remaining;
@@ -292,10 +365,19 @@ class RxModel {
         const std::uint32_t packet_number = (h.psn - e.first_psn) & psn_mask;
         if (packet_number >= e.packets) continue;
         const std::uint64_t offset = std::uint64_t{packet_number} * config.mtu();
-        if (h.va == e.va + offset && h.rkey == e.rkey && h.dma_length == e.length - offset) {
+        if (e.atomic == 0 && h.va == e.va + offset && h.rkey == e.rkey &&
+            h.dma_length == e.length - offset) {
           hit = &e;
           found.push_back({e.ordinal, packet_number});
         }
+      }
+      ++(hit ? duplicate_reads_found : duplicate_reads_lost);
+    } else if (is_atomic(op)) {
+      bool hit = false;
+      for (const ReadEntry& e : entries) {
+        if (e.atomic != op || e.first_psn != h.psn || e.rkey != h.rkey) continue;
+        hit = true;
+        found.push_back({e.ordinal, 0});
       }
       ++(hit ? duplicate_reads_found : duplicate_reads_lost);
     }
@@ -313,7 +395,7 @@ class RxModel {
     if (ends) msn = (msn + 1) & psn_mask;
 
     if (op == READ_REQUEST) {
-      ReadEntry e{reads, h.psn, 0, msn, h.va, h.rkey, h.dma_length};
+      ReadEntry e{reads, h.psn, 0, msn, h.va, h.rkey, h.dma_length, 0, false, 0};
       e.packets = std::max<std::uint32_t>(
           1, static_cast<std::uint32_t>((std::uint64_t{h.dma_length} + config.mtu() - 1) /
                                         config.mtu()));
@@ -330,15 +412,31 @@ class RxModel {
       return {item};
     }
 
-    next_psn = (next_psn + 1) & psn_mask;
-    acked_psn = h.psn;
-    if (h.ackreq || ++unacknowledged == 16) {
-      answer(item, rp::RESPOND_ACK, h.psn, 0x1f);
+    next_psn = (h.psn + 1) & psn_mask;
+    if (is_atomic(op)) {
+      entries.push_back({reads, h.psn, 1, msn, h.va, h.rkey, 0, op, false, 0});
+      if (entries.size() > config.ring()) entries.pop_front();
+      answer(item, rp::RESPOND_READ, h.psn, 0);
+      item.has_piece = true;
+      item.piece = {false, rp::ACCESS_REMOTE_ATOMIC, h.rkey, 8, h.va};
+      item.end_info.completion.imm_or_key = static_cast<std::uint32_t>(
+          (config.replay_base + reads % config.ring()) | (op == CMP_SWAP ? 0x80000000u : 0));
+      ++reads;
       unacknowledged = 0;
+      return {item};
+    }
+    if (config.type == 0) {
+      acked_psn = h.psn;
+      if (h.ackreq || ++unacknowledged == 16) {
+        answer(item, rp::RESPOND_ACK, h.psn, 0x1f);
+        unacknowledged = 0;
+      }
     }
 
     std::optional<Wqe> taken;
-    if (takes_wqe(op)) taken = queue.take();
+    const bool again = takes_wqe(op) && held;        // one of a broken message, from its start
+    if (takes_wqe(op)) taken = held ? wqe : queue.take();
+    if (is_send(op) || has_imm(op)) held = !ends;
     std::vector<rp::rx_item_t> items;
 
     if (is_write(op)) {
@@ -354,7 +452,11 @@ class RxModel {
       }
       va += h.payload_length;
       remaining -= h.payload_length;
-      if (taken && !local_fault(item, *taken)) {
+      if (again && dead) {
+        item.has_piece = false;
+        item.piece = {};
+        item.end_info.drop = true;
+      } else if (taken && !local_fault(item, *taken)) {
         success(item, h, taken->cookie, hw::CQE_OPCODE_RECV_WRITE_IMM, total);
       }
       return {item};
@@ -364,8 +466,8 @@ class RxModel {
     if (taken) {
       wqe = *taken;
       placed = 0;
-      dead = false;
-      if (local_fault(item, wqe)) {
+      dead = again && dead;
+      if (!again && local_fault(item, wqe)) {
         dead = true;
         return {item};
       }
@@ -373,13 +475,6 @@ class RxModel {
     if (dead) {
       item.end_info.drop = true;
       item.end_info.respond_valid = false;
-      return {item};
-    }
-    if (placed + h.payload_length > wqe.bytes()) {
-      dead = true;
-      item.end_info.drop = true;
-      fatal_here(item, 0x61);
-      complete(item, wqe.cookie, hw::CQE_STATUS_LOC_LEN_ERR, hw::VENDOR_STATUS_RECV_TOO_SHORT);
       return {item};
     }
     item.end_info.receive_in_use = true;
@@ -394,12 +489,14 @@ class RxModel {
     std::uint64_t at = 0;
     for (const Sge& sge : wqe.sges) {
       const std::uint64_t from = std::max(at, start), to = std::min(at + sge.length, placed);
-      if (from < to) {
+      // a piece has 4096 bytes at most
+      for (std::uint64_t p = from; p < to; p += 4096) {
+        const std::uint64_t end = std::min(p + 4096, to);
         rp::rx_item_t piece = item;
-        piece.last = to == placed;
+        piece.last = end == placed;
         piece.has_piece = true;
         piece.piece = {false, rp::ACCESS_LOCAL_WRITE, sge.lkey,
-                       static_cast<std::uint32_t>(to - from), sge.va + (from - at)};
+                       static_cast<std::uint32_t>(end - p), sge.va + (p - at)};
         items.push_back(piece);
       }
       at += sge.length;
@@ -417,16 +514,18 @@ class RxModel {
     c.opcode = static_cast<std::uint8_t>(opcode);
     c.byte_len = bytes;
     c.solicited = h.solicited;
-    c.flags = static_cast<std::uint8_t>((h.solicited ? 4 : 0) | (h.vlan_valid ? 2 : 0));
+    c.flags = static_cast<std::uint8_t>((h.solicited ? 4 : 0) | (h.vlan_valid ? 2 : 0) |
+                                        (config.datagram() ? 1 : 0));
     c.tci = h.vlan_valid ? h.tci : 0;
-    c.imm_or_key = has_imm(h.opcode) ? h.imm : 0;
+    c.imm_or_key = has_imm(h.opcode & 0x1fu) ? h.imm : 0;
+    c.pkey_index = config.datagram() ? static_cast<std::uint16_t>(h.va >> 32 & 3) : 0;
   }
 
   void fatal_here(rp::rx_item_t& item, unsigned syndrome) const {
     item.has_piece = false;
     item.piece = {};
     item.end_info.error_valid = true;
-    item.end_info.respond_valid = true;
+    item.end_info.respond_valid = config.type == 0;
     item.end_info.respond.kind = rp::RESPOND_NAK;
     item.end_info.respond.psn = item.psn;
     item.end_info.respond.msn = item.end_info.nak_msn;
@@ -447,7 +546,12 @@ class RxModel {
     }
     return true;
   }
+
+  std::uint32_t source_qp_ = 0;           // UD
 };
+
+/// What of an atomic's imm_or_key is defined: replay slot and kind.
+inline constexpr std::uint32_t atomic_mask = ROCI_CONFIG_WIDE ? 0x80000fffu : 0x800000ffu;
 
 /// Takes out of an item what is not defined in its kind, before two are compared.
 inline rp::rx_item_t defined_part(rp::rx_item_t item) {
@@ -460,8 +564,11 @@ inline rp::rx_item_t defined_part(rp::rx_item_t item) {
   if (!e.completion_valid) {
     const std::uint32_t cookie =
         e.receive_in_use && !item.no_frame ? e.completion.wqe_index_or_cookie : 0;
+    const std::uint32_t slot = item.has_piece && item.piece.access == rp::ACCESS_REMOTE_ATOMIC
+                                   ? e.completion.imm_or_key & atomic_mask : 0;
     e.completion = {};
     e.completion.wqe_index_or_cookie = cookie;
+    e.completion.imm_or_key = slot;
   }
   return item;
 }
@@ -475,6 +582,16 @@ class TxModel {
 
   /// A READ was accepted.
   void accept(const ReadEntry& entry) { entries_[entry.ordinal] = entry; }
+  /// An atomic was executed: its response may leave.
+  void done(std::uint64_t ordinal, std::uint64_t value) {
+    entries_.at(ordinal).done = true;
+    entries_.at(ordinal).value = value;
+  }
+  /// The newest READ or atomic with this number modulo 256.
+  std::uint64_t newest(unsigned ordinal) const {
+    const std::uint64_t last = entries_.rbegin()->first;
+    return last - ((last - ordinal) & 0xff);
+  }
   /// A duplicate READ was found in the entries.
   void duplicate(std::uint64_t ordinal, std::uint32_t packet) {
     jumps_.push_back({ordinal, packet, false, false});
@@ -495,7 +612,8 @@ class TxModel {
       fatal_ = event.kind == rp::RESPOND_NAK && event.syndrome >= 0x61;
     }
   }
-  /// A READ response was refused or failed: everything after it is off, a NAK takes its place.
+  /// A READ response was refused or failed, or an atomic: everything after it is off, a NAK takes its
+  /// place.
   void refused(std::uint32_t psn, unsigned syndrome, std::uint64_t cycle) {
     rp::respond_event_t nak{};
     nak.kind = rp::RESPOND_NAK;
@@ -581,7 +699,7 @@ class TxModel {
 
   std::string read(const rp::tx_item_t& item) {
     const auto& d = item.desc;
-    const bool starts = d.opcode == 0x0d || d.opcode == 0x10;
+    const bool starts = d.opcode == 0x0d || d.opcode == 0x10 || d.opcode == 0x12;
     // where this PSN may be: the cursor, or a place that a duplicate asks for again
     bool restart = false;
     // old entries that newer READs have overwritten are passed over
@@ -622,7 +740,9 @@ class TxModel {
     }
     const bool last = packet_ + 1 == e.packets;
     const bool first = packet_ == 0 || restart;
-    const unsigned opcode = first ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
+    const unsigned opcode = e.atomic ? 0x12u : first ? (last ? 0x10 : 0x0d) : (last ? 0x0f : 0x0e);
+    if (e.atomic && !e.done) return "ATOMIC_ACK before the atomic is done";
+    if (e.atomic && d.va != e.value) return "wrong original value";
     const std::uint64_t offset = std::uint64_t{packet_} * config_.mtu();
     const std::uint32_t length = last ? static_cast<std::uint32_t>(e.length - offset)
                                       : config_.mtu();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// The RC responder as a whole, with its receive queues: frames in, receive items and responses out.
-// A random peer sends, loses, repeats, goes back and breaks rules on several QPs (own RQs and
-// SRQs); every item and every response is compared with the reference models (responder_model.hpp),
+// The responder as a whole, with its receive queues: frames in, receive items and responses out.
+// A random peer sends, loses, repeats, goes back and breaks rules on several QPs (RC, UC and UD, own RQs
+// and SRQs); every item and every response is compared with the reference models (responder_model.hpp),
 // every posted receive must complete exactly once. Named scenarios of wire.md §4, and rates.
 #include DUT_HEADER
 
@@ -24,9 +24,9 @@ rp::rx_packet_t frame(Bench& b, const Qp& q, unsigned op, std::uint32_t psn,
   p.colour = b.dut->colour_i;
   p.qp = static_cast<decltype(p.qp)>(q.config.qp);
   p.fn = static_cast<decltype(p.fn)>(q.config.fn);
-  p.qp_type = rp::QPT_RC;
+  p.qp_type = static_cast<rp::qp_type_e>(q.config.type);
   p.state = q.state;
-  h.opcode = static_cast<std::uint8_t>(op);
+  h.opcode = q.config.opcode(op);
   h.psn = psn & psn_mask;
   h.payload_length = static_cast<std::uint16_t>(payload);
   h.pad_count = static_cast<std::uint8_t>((0u - payload) & 3u);
@@ -56,7 +56,8 @@ class Peer {
     }
     // a peer counts the READs that it will send again
     for (std::size_t n = next_; n < sent_.size(); ++n) {
-      reads_open_ += sent_[n].packet.headers.opcode == READ_REQUEST;
+      const unsigned op = sent_[n].packet.headers.opcode;
+      reads_open_ += op == READ_REQUEST || is_atomic(op);
     }
     while (sent_.size() > 80 && next_ > 60) {
       sent_.pop_front();
@@ -75,7 +76,7 @@ class Peer {
       again(random.below(next_));                             // delayed copy
     } else if (dice < 0.11 * rudeness && next_ > 0) {
       next_ = random.below(next_);                            // timeout: everything once more
-    } else if (dice < 0.113 * rudeness) {
+    } else if (dice < 0.113 * rudeness && !q_.config.datagram()) {
       breach();
     } else {
       b_.packets.push(refresh(sent_[next_++].packet));
@@ -105,7 +106,22 @@ class Peer {
     const unsigned kind = static_cast<unsigned>(random.below(10));
     std::uint32_t length = static_cast<std::uint32_t>(random.pick(std::vector<std::uint64_t>{
         0, 1, 64, mtu - 1, mtu, mtu + 1, 2 * mtu, random.below(5 * mtu)}));
-    if (kind >= 8) {
+    if (q_.config.datagram()) {
+      auto p = frame(b_, q_, random.chance(0.3) ? SEND_ONLY_IMM : SEND_ONLY,
+                     static_cast<std::uint32_t>(random.bits(24)), 40 + std::min(length, 4096u));
+      p.headers.solicited = random.chance(0.5);
+      append(p);
+      return;
+    }
+    if (kind == 9 && q_.config.type == 0 && random.chance(0.7)) {
+      if (reads_open_ >= q_.config.ring()) return;
+      ++reads_open_;
+      auto p = frame(b_, q_, random.chance(0.5) ? CMP_SWAP : FETCH_ADD, end_psn_, 16);
+      p.headers.va &= ~std::uint64_t{7};
+      append(p);
+      return;
+    }
+    if (kind >= 8 && q_.config.type == 0) {
       if (reads_open_ >= q_.config.ring()) return;
       ++reads_open_;
       auto p = frame(b_, q_, READ_REQUEST, end_psn_);
@@ -117,6 +133,7 @@ class Peer {
     const unsigned base = write ? WRITE_FIRST : SEND_FIRST;
     const std::uint64_t va = random();
     const std::uint32_t rkey = static_cast<std::uint32_t>(random()) | 1u;
+    if (q_.config.type == 1 && write && random.chance(0.1)) b_.bad_keys.insert(rkey);
     const std::uint32_t packets = std::max(1u, (length + mtu - 1) / mtu);
     for (std::uint32_t n = 0; n < packets; ++n) {
       const bool last = n + 1 == packets;
@@ -149,6 +166,12 @@ class Peer {
   /// Something that no requester may send.
   void breach() {
     auto p = refresh(sent_[next_].packet);
+    if (q_.config.type == 1) {
+      p.headers.opcode = q_.config.opcode(static_cast<unsigned>(b_.random.below(12)));
+      if (b_.random.chance(0.5)) p.headers.payload_length ^= 1u << b_.random.below(12);
+      b_.packets.push(p);
+      return;
+    }
     switch (b_.random.below(5)) {
       case 0: p.headers.opcode = static_cast<std::uint8_t>(b_.random.below(0x20)); break;
       case 1: p.headers.payload_length ^= 1u << b_.random.below(12); break;
@@ -214,6 +237,8 @@ struct Scene {
       c.mtu_code = static_cast<unsigned>(random.between(1, 5));
       c.remote_write = !random.chance(0.05);
       c.remote_read = !random.chance(0.05);
+      c.remote_atomic = !random.chance(0.05);
+      if (random.chance(0.4)) c.type = static_cast<unsigned>(random.between(1, 2));
       c.rnr_timer = static_cast<unsigned>(random.below(32));
       c.replay_log2 = static_cast<unsigned>(random.between(0, 3));
       const unsigned size = 1u << c.replay_log2;
@@ -263,7 +288,8 @@ struct Scene {
 
 TEST_CASE("random peers: every item and every response as the models say") {
   Random random;
-  std::uint64_t rnr = 0, lost = 0, flushes = 0, fatal = 0, found = 0, completions = 0;
+  std::uint64_t rnr = 0, lost = 0, flushes = 0, fatal = 0, found = 0, completions = 0,
+                atomics = 0, no_receive = 0, too_long = 0, given_up = 0;
   for (int run = 0; run < 6; ++run) {
     Bench b(random());
     b.items.stall(Stall::any(random));
@@ -319,6 +345,10 @@ TEST_CASE("random peers: every item and every response as the models say") {
     fatal += b.count_fatal;
     found += b.found;
     completions += b.count_completions;
+    atomics += b.count_atomics;
+    no_receive += b.count_no_receive;
+    too_long += b.count_too_long;
+    given_up += b.count_given_up;
   }
   // the test must have met all of it
   INFO("rnr " << rnr << ", lost " << lost << ", flushes " << flushes << ", fatal " << fatal
@@ -329,6 +359,10 @@ TEST_CASE("random peers: every item and every response as the models say") {
   CHECK(fatal > 20);
   CHECK(found > 20);
   CHECK(completions > 500);
+  CHECK(atomics > 50);
+  CHECK(no_receive > 20);
+  CHECK(too_long > 0);
+  CHECK(given_up > 20);
 }
 
 // ------------------------------------------------------------------------------------ scenarios
@@ -336,9 +370,10 @@ namespace {
 /// One QP with an RQ, ready for traffic.
 struct Single {
   explicit Single(Bench& bench, unsigned mtu_code = 3, unsigned replay_log2 = 2,
-                  rp::qp_state_e state = rp::QPS_RTS)
+                  rp::qp_state_e state = rp::QPS_RTS, unsigned type = 0)
       : b(bench) {
     QpConfig c;
+    c.type = type;
     c.qp = 5;
     c.fn = 2;
     c.pd = 9;
@@ -498,6 +533,106 @@ TEST_CASE("scenario 21: key revoked between two READ responses") {
   CHECK(answers.back() == std::array<std::uint32_t, 3>{ACK, E + 2, 0x62});
   CHECK(s.q->state == rp::QPS_ERR);
   CHECK(b.errors.transfers() == 1);
+}
+
+TEST_CASE("scenario 18: a duplicate atomic is answered with the same value and not executed again") {
+  Bench b(31);
+  Single s(b);
+  b.atomic_low = b.atomic_high = 400;
+  s.send(FETCH_ADD, E, 16);
+  s.send(FETCH_ADD, E, 16);                     // while it is executed: one answer does
+  b.dut.tick(100);
+  CHECK(b.responses.received().empty());
+  b.run_until_quiet();
+  REQUIRE(b.responses.received().size() == 1);
+  const auto first = b.responses.received()[0].desc.va;
+  CHECK(s.answers() == Answers{{0x12, E, 0x1f}});
+  for (int n = 0; n < 2; ++n) {
+    s.send(FETCH_ADD, E, 16);
+    b.run_until_quiet();
+    REQUIRE(b.responses.received().size() == 1);
+    CHECK(b.responses.received()[0].desc.va == first);
+    CHECK(s.answers() == Answers{{0x12, E, 0x1f}});
+  }
+  CHECK(b.count_atomics == 1);
+  s.send(CMP_SWAP, E, 16);                      // scenario 19: another opcode: silence
+  CHECK(s.answers().empty());
+  CHECK(b.count_atomics == 1);
+  // responses keep their order: the WRITE's ACK waits for the atomic, the READ too
+  s.send(CMP_SWAP, E + 1, 16);
+  s.send(WRITE_ONLY, E + 2, 64);
+  s.send(READ_REQUEST, E + 3, 0, 100);
+  b.dut.tick(200);
+  CHECK(b.responses.received().empty());
+  CHECK(s.answers() == Answers{{0x12, E + 1, 0x1f}, {ACK, E + 2, 0x1f}, {0x10, E + 3, 0x1f}});
+}
+
+TEST_CASE("an atomic that failed: NAK 0x63 in its place, what is behind it is not answered") {
+  Bench b(32);
+  Single s(b);
+  b.atomic_failure = 1.0;
+  b.error_type = hw::EQE_TYPE_QP_FATAL;
+  s.send(READ_REQUEST, E, 0, 3 * 1024);
+  s.send(FETCH_ADD, E + 3, 16);
+  s.send(READ_REQUEST, E + 4, 0, 100);
+  const auto answers = s.answers();
+  CHECK(answers == Answers{{0x0d, E, 0x1f}, {0x0e, E + 1, 0}, {0x0f, E + 2, 0x1f},
+                           {ACK, E + 3, 0x63}});
+  CHECK(s.q->state == rp::QPS_ERR);
+}
+
+TEST_CASE("scenarios 34, 36: an atomic without right, at an odd address, is an invalid request") {
+  for (const bool right : {false, true}) {
+    Bench b(33);
+    Single s(b);
+    s.q->config.remote_atomic = right;
+    b.setup_qp(*s.q, E);
+    auto p = frame(b, *s.q, FETCH_ADD, E, 16);
+    p.headers.va = right ? 0x5004 : 0x5000;
+    b.packets.push(p);
+    CHECK(s.answers() == Answers{{ACK, E, 0x61}});
+    CHECK(b.count_atomics == 0);
+  }
+}
+
+TEST_CASE("scenario 48: UC: a message with a gap is lost, the next one has its receive, nobody is told") {
+  Bench b(34);
+  Single s(b, 1, 2, rp::QPS_RTS, 1);
+  b.post(s.q->own, {9, {{0x1000, 100, 11}}, 1, false});
+  b.ring_bell(s.q->own);
+  b.dut.tick(100);
+  s.send(SEND_ONLY, 77, 200);                   // too long for it
+  s.send(SEND_ONLY, 9, 30);
+  b.run_until_quiet();
+  CHECK(b.count_too_long == 1);
+  CHECK(b.count_completions == 1);
+  s.post(1, 600);
+  s.send(SEND_FIRST, 100, 256);
+  s.send(SEND_LAST, 102, 9);                    // the MIDDLE is missing
+  s.send(SEND_FIRST, 103, 256);
+  s.send(SEND_MIDDLE, 104, 256);
+  s.send(SEND_LAST_IMM, 105, 1);
+  CHECK(s.answers().empty());
+  CHECK(b.count_given_up == 1);
+  CHECK(b.count_completions == 2);
+  s.send(SEND_ONLY, 106, 1);
+  s.answers();
+  CHECK(b.count_no_receive == 1);
+}
+
+TEST_CASE("scenario 9: UD: longer than the buffer less 40: dropped, the next one has the receive") {
+  Bench b(35);
+  Single s(b, 5, 2, rp::QPS_RTS, 2);
+  b.post(s.q->own, {9, {{0x1000, 140, 11}}, 1, false});
+  b.ring_bell(s.q->own);
+  b.dut.tick(100);
+  s.send(SEND_ONLY, 5, 141);
+  s.send(SEND_ONLY, 5, 140);
+  s.send(SEND_ONLY_IMM, 5, 40);
+  CHECK(s.answers().empty());
+  CHECK(b.count_too_long == 1);
+  CHECK(b.count_completions == 1);
+  CHECK(b.count_no_receive == 1);
 }
 
 TEST_CASE("an aborted response is sent again, a bus error of its payload is a NAK 0x63") {

@@ -39,13 +39,16 @@ rs::action_t action(const Qp& q, rs::action_e kind) {
   return a;
 }
 
-/// The duplicate of a whole READ.
+std::uint32_t length_of(unsigned atomic) { return atomic == CMP_SWAP ? 0xc0000001u : 0xc0000000u; }
+
+/// The duplicate of a whole READ, or of an atomic.
 rs::action_t duplicate(const Qp& q, const ReadEntry& e) {
   rs::action_t a = action(q, rs::ACTION_DUP_READ);
   a.psn = e.first_psn;
   a.va = e.va;
   a.rkey = e.rkey;
   a.length = e.length;
+  if (e.atomic != 0) a.length = length_of(e.atomic);
   return a;
 }
 
@@ -53,6 +56,7 @@ struct Bench {
   explicit Bench(std::uint64_t salt) : random(salt), dut(salt) {
     dut->action_valid_i = 0;
     dut->entry_read_i = 0;
+    dut->result_valid_i = 0;
     lowers.collect();
     dut.reset();
     dut.run_until([&] { return dut->ready_o != 0; }, "cleared", 2 * qp_count);
@@ -79,6 +83,47 @@ struct Bench {
       ignored += dut->count_ignored_o;
       dut.tick();
     }
+  }
+  unsigned slot(const Qp& q, const ReadEntry& e) const {
+    return q.base + static_cast<unsigned>(e.ordinal & ((1u << q.log2) - 1));
+  }
+  rs::replay_entry_t look(const Qp& q, const ReadEntry& e) {
+    dut->entry_read_i = 1;
+    dut->entry_slot_i = static_cast<SData>(slot(q, e));
+    dut.tick();
+    dut->entry_read_i = 0;
+    dut.tick();
+    return rs::replay_entry_t::unpack(dut->entry_o);
+  }
+  /// The atomic of this entry is done.
+  void result(const Qp& q, ReadEntry& e, bool failed = false) {
+    rp::atomic_done_t d = random_payload<rp::atomic_done_t>(random);
+    d.slot = static_cast<decltype(d.slot)>(slot(q, e));
+    d.failed = failed;
+    e.value = d.value;
+    e.done = !failed;
+    d.pack(dut->result_i);
+    dut->result_valid_i = 1;
+    dut.run_until([&] { return dut->result_ready_o != 0; }, "result taken");
+    dut.tick();
+    dut->result_valid_i = 0;
+  }
+  void accept_atomic(Qp& q) {
+    ReadEntry e{q.reads, q.psn, 1, static_cast<std::uint32_t>(random.bits(24)), random(),
+                static_cast<std::uint32_t>(random()), 0};
+    e.atomic = random.chance(0.5) ? CMP_SWAP : FETCH_ADD;
+    rs::action_t a = action(q, rs::ACTION_READ);
+    a.psn = e.first_psn;
+    a.packets = 1;
+    a.va = e.va;
+    a.rkey = e.rkey;
+    a.length = length_of(e.atomic);
+    a.respond.msn = e.msn;
+    show(a);
+    ++q.reads;
+    q.psn = (q.psn + 1) & psn_mask;
+    q.entries.push_back(e);
+    if (q.entries.size() > (1u << q.log2)) q.entries.pop_front();
   }
   void accept(Qp& q) {
     const std::uint32_t mtu = 128u << q.mtu_code;
@@ -296,5 +341,73 @@ TEST_CASE("an entry that is written while it is read is a new one or gone") {
     for (const rs::lower_t& l : b.lowers.received()) REQUIRE(l.ordinal == (old.ordinal & 0xff));
     b.lowers.received().clear();
     REQUIRE(b.dut->fence_busy_o == 0);
+  }
+}
+
+TEST_CASE("atomics: the result takes the address's place; a duplicate has the same PSN, key and opcode") {
+  Bench b(Random{}());
+  std::uint64_t found = 0, lost = 0, done = 0;
+  for (std::size_t n = 0; n < scaled(2000); ++n) {
+    Qp& q = b.qps[b.random.below(b.qps.size())];
+    if (q.entries.empty() || b.random.chance(0.3)) {
+      if (b.random.chance(0.3)) b.accept(q);
+      else b.accept_atomic(q);
+      continue;
+    }
+    ReadEntry& e = q.entries[b.random.below(q.entries.size())];
+    if (e.atomic == 0) continue;
+    if (!e.done && b.random.chance(0.5)) b.result(q, e, b.random.chance(0.2));
+    done += e.done;
+    const auto got = b.look(q, e);
+    REQUIRE(got.ordinal == (e.ordinal & 0xff));
+    REQUIRE(got.length == length_of(e.atomic));
+    REQUIRE(got.first_psn == e.first_psn);
+    REQUIRE(got.packets == 1);
+    REQUIRE(got.msn == e.msn);
+    REQUIRE(got.done == e.done);
+    if (e.done) REQUIRE(got.va == e.value);
+    auto a = duplicate(q, e);
+    a.va = b.random();                               // does not matter, wire.md 2.9
+    bool hit = true;
+    switch (b.random.below(6)) {
+      case 0: a.length ^= 1; hit = false; break;     // the other opcode
+      case 1: a.length = 8; hit = false; break;      // a READ
+      case 2: a.psn = (a.psn + 0x5000) & psn_mask; hit = false; break;
+      case 3: a.rkey ^= 1; hit = false; break;
+      default: break;
+    }
+    b.show(a);
+    b.tick((1u << q.log2) + search_cycles);
+    auto& lowers = b.lowers.received();
+    REQUIRE(lowers.size() == (hit ? 1 : 0));
+    if (hit) {
+      REQUIRE(lowers[0].ordinal == (e.ordinal & 0xff));
+      REQUIRE(lowers[0].packet == 0);
+    }
+    lowers.clear();
+    ++(hit ? found : lost);
+  }
+  CHECK(found > 100);
+  CHECK(lost > 100);
+  CHECK(done > 100);
+}
+
+TEST_CASE("a result that comes while its entry is read has not come yet") {
+  Bench b(Random{}());
+  Qp& q = b.qps[2];
+  for (std::size_t n = 0; n < scaled(100); ++n) {
+    b.accept_atomic(q);
+    ReadEntry& e = q.entries.back();
+    b.dut->entry_read_i = 1;
+    b.dut->entry_slot_i = static_cast<SData>(b.slot(q, e));
+    b.result(q, e);                                  // one cycle
+    b.dut->entry_read_i = 0;
+    b.dut.tick();
+    const auto early = rs::replay_entry_t::unpack(b.dut->entry_o);
+    REQUIRE(early.ordinal == (e.ordinal & 0xff));
+    REQUIRE(!early.done);
+    const auto late = b.look(q, e);
+    REQUIRE(late.done);
+    REQUIRE(late.va == e.value);
   }
 }

@@ -28,11 +28,9 @@ class Slots : public Agent {
         bytes[at + n] = static_cast<std::uint8_t>(value >> (8 * n));
       }
     };
-    const std::uint64_t total = std::min<std::uint64_t>(wqe.bytes(), 0xffffffff);
     set(0, wqe.cookie, 4);
     set(4, wqe.count, 1);
     set(6, (wqe.unreadable ? 1 : 0) | (wqe.malformed() ? 2 : 0), 1);
-    set(12, total, 4);
     for (unsigned n = 0; n < wqe.sges.size(); ++n) {
       set(16 + 16 * n, wqe.sges[n].va, 8);
       set(24 + 16 * n, wqe.sges[n].length, 4);
@@ -163,21 +161,31 @@ void feed(Bench& b, RxModel& m, const rp::rx_packet_t& p, ReceiveQueue& queue) {
   a.va = begins ? h.va : m.va;
   a.rkey = begins ? h.rkey : m.rkey;
   a.length = begins ? h.dma_length : m.total;
+  if (is_send(op)) a.length = static_cast<std::uint32_t>((begins ? 0 : m.placed) + h.payload_length);
+  if (is_atomic(op)) a.length = op == CMP_SWAP ? 0xc0000001u : 0xc0000000u;
   a.message_last = is_last(op) || is_only(op);
   a.imm_valid = has_imm(op);
   a.imm = h.imm;
+  if (is_atomic(op)) {
+    a.imm = static_cast<std::uint32_t>((m.config.replay_base + m.reads % m.config.ring()) |
+                                       (op == CMP_SWAP ? 0x80000000u : 0));
+  }
+  a.unreliable = m.config.type != 0;
+  a.datagram = m.config.datagram();
+  a.pkey_index = h.va >> 32 & 3;
   a.solicited = h.solicited && a.message_last && (is_send(op) || has_imm(op));
   a.vlan_valid = h.vlan_valid;
   a.tci = h.tci;
   a.nak_msn = m.msn;
   a.cq = static_cast<decltype(a.cq)>(m.config.cq);
   a.qpn = m.config.qpn;
-  a.has_srq = m.config.srq >= 0;
-  a.srqn = m.config.srqn;
-  a.use_current = is_send(op) && !begins;
-  if (op > READ_REQUEST) a.use_current = m.message == RxModel::send;
+  a.src_qp_or_srq = a.datagram ? h.va & 0xffffff : m.config.srq >= 0 ? m.config.srqn : 0;
+  a.restart = takes_wqe(op) && m.held;
+  a.use_current = (is_send(op) && !begins) || a.restart;
+  const bool reserved = op > READ_REQUEST && !is_atomic(op);
+  if (reserved) a.use_current = m.held;
   const std::uint64_t taken = queue.taken;
-  if (takes_wqe(op)) {
+  if (takes_wqe(op) && !m.held) {
     const unsigned slot = b.slot();
     b.slots.put(slot, queue.posted.front(), b.random);
     a.take = true;
@@ -186,18 +194,21 @@ void feed(Bench& b, RxModel& m, const rp::rx_packet_t& p, ReceiveQueue& queue) {
   }
   const auto items = m.process(p, Receive::taken, queue, m.reads);
   REQUIRE((queue.taken != taken) == a.take);
-  a.kind = op > READ_REQUEST     ? rs::ACTION_FAIL
-           : op == READ_REQUEST  ? rs::ACTION_READ
-           : is_write(op)        ? rs::ACTION_WRITE
-                                 : rs::ACTION_SEND;
   const auto& e = items[0].end_info;
+  const bool too_short = e.completion_valid &&
+                         e.completion.vendor_status == hw::VENDOR_STATUS_RECV_TOO_SHORT;
+  a.kind = reserved || too_short             ? rs::ACTION_FAIL
+           : op == READ_REQUEST || is_atomic(op) ? rs::ACTION_READ
+           : is_write(op)                    ? rs::ACTION_WRITE
+                                             : rs::ACTION_SEND;
   if (a.kind == rs::ACTION_FAIL) {
     a.respond_valid = true;
     a.respond = e.respond;
     a.error_event = e.error_event;
-    a.vendor_status = hw::VENDOR_STATUS_RECV_OPCODE_RESERVED;
+    a.vendor_status = too_short ? hw::VENDOR_STATUS_RECV_TOO_SHORT
+                                : hw::VENDOR_STATUS_RECV_OPCODE_RESERVED;
     m.closed = false;
-  } else {
+  } else if (!a.unreliable) {
     // what the check would have said; a failure found here replaces it
     a.respond_valid = true;
     a.respond.kind = a.kind == rs::ACTION_READ ? rp::RESPOND_READ : rp::RESPOND_ACK;
@@ -220,6 +231,7 @@ QpConfig config(unsigned n) {
   c.qpn = 0x123400 + n;
   c.mtu_code = 1 + n % 5;
   c.replay_log2 = 7;
+  c.type = n < 3 ? 0 : n - 2;                      // RC, UC, UD, GSI
   if (n == 2) {
     c.srq = 1;
     c.srqn = 0x99;
@@ -230,20 +242,21 @@ QpConfig config(unsigned n) {
 
 TEST_CASE("random messages of several QPs, with faults") {
   Random random;
+  unsigned restarts = 0, long_datagrams = 0;
   for (int run = 0; run < 6; ++run) {
     Bench b(random());
     b.actions.stall(Stall::any(random));
     b.items.stall(run % 2 ? Stall::any(random) : Stall(0));
     b.frees.stall(run % 3 ? Stall(0) : Stall::any(random));
     std::vector<RxModel> models;
-    for (unsigned n = 0; n < 4; ++n) models.emplace_back(config(n), 100);
+    for (unsigned n = 0; n < 6; ++n) models.emplace_back(config(n), 100);
     ReceiveQueue queue;
     PacketSource source(random);
     for (std::size_t n = 0; n < scaled(1500); ++n) {
       RxModel& m = models[random.below(models.size())];
       if (queue.posted.empty()) {
         const bool bad = random.chance(0.05);
-        Wqe w = random_wqe(random, bad ? random.below(300) : 4 * m.config.mtu());
+        Wqe w = random_wqe(random, bad ? random.below(300) : 4 * m.config.mtu() + 200);
         if (random.chance(0.02)) w.count += 16;
         if (random.chance(0.02)) w.unreadable = true;
         queue.posted.push_back(w);
@@ -252,25 +265,36 @@ TEST_CASE("random messages of several QPs, with faults") {
       auto p = source.next(m);
       p.headers.ackreq = true;
       RxModel probe = m;
-      ReceiveQueue some;
-      fill(some, 1);
+      ReceiveQueue some = queue;
+      const auto dropped = [](const RxModel& x) { return x.no_receive + x.too_long + x.given_up; };
       const auto items = probe.process(p, Receive::taken, some, probe.reads);
       const bool fails = items[0].end_info.error_valid && !items[0].end_info.drop;
-      if (p.headers.psn != m.next_psn || fails) continue;
-      if (probe.closed) {
+      if (m.config.type != 0) {
+        if (dropped(probe) != dropped(m)) {        // not the packet's turn, but the message's end
+          m.message = RxModel::none;
+          continue;
+        }
+      } else if (p.headers.psn != m.next_psn || fails) {
+        continue;
+      }
+      const bool short_wqe = items[0].end_info.completion.vendor_status ==
+                             hw::VENDOR_STATUS_RECV_TOO_SHORT;
+      if (probe.closed && !short_wqe) {
         if (!random.chance(0.3)) continue;
         p.headers.opcode = 0x1f;                   // any reason will do
       }
+      restarts += m.config.type == 1 && m.held && takes_wqe(p.headers.opcode & 0x1f) && !m.dead;
+      long_datagrams += m.config.datagram() && p.headers.payload_length > 4096;
       feed(b, m, p, queue);
-      if (random.chance(0.02) && m.message == RxModel::send) {
+      if (random.chance(0.02) && m.held) {
         rs::action_t a{};
         a.kind = rs::ACTION_FLUSH;
         a.qp = static_cast<decltype(a.qp)>(m.config.qp);
         a.pd = static_cast<decltype(a.pd)>(m.config.pd);
         a.cq = static_cast<decltype(a.cq)>(m.config.cq);
         a.qpn = m.config.qpn;
-        a.has_srq = m.config.srq >= 0;
-        a.srqn = m.config.srqn;
+        a.unreliable = m.config.type != 0;
+        a.src_qp_or_srq = m.config.srq >= 0 ? m.config.srqn : 0;
         a.use_current = true;
         b.expected.push_back(m.flush(false, queue));
         b.actions.push(a);
@@ -280,6 +304,8 @@ TEST_CASE("random messages of several QPs, with faults") {
     b.settle();
     for (unsigned slot = 0; slot < 8; ++slot) REQUIRE(!b.slots.busy(slot));
   }
+  CHECK(restarts > 20);
+  CHECK(long_datagrams > 20);
 }
 
 TEST_CASE("flush of nothing: no completion, but it tells that the QP is drained") {

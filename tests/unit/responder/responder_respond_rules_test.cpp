@@ -20,12 +20,14 @@ using roci::sv::roci_hwif_pkg::cqe_status_e;     // the models need this package
 /// The module with its row in C++.
 struct Rules {
   Rules() { row.good_psn = 99; }
-  rs::respond_result_t op(const rs::respond_op_t& o, bool hit = false, std::uint32_t packets = 0) {
+  rs::respond_result_t op(const rs::respond_op_t& o, bool hit = false, std::uint32_t packets = 0,
+                          bool undone = false) {
     o.pack(dut->op_i);
     dut->state_i = state;
     row.pack(dut->row_i);
     dut->hit_i = hit;
     dut->entry_packets_i = packets;
+    dut->undone_i = undone;
     dut.eval();
     row = rs::respond_row_t::unpack(dut->row_o);
     woke = dut->wake_o;
@@ -43,10 +45,15 @@ struct Rules {
     o.info.entry = static_cast<decltype(o.info.entry)>(order & 0xff);
     op(o);
   }
-  rs::respond_result_t walk(bool hit = false, std::uint32_t packets = 0) {
+  rs::respond_result_t walk(bool hit = false, std::uint32_t packets = 0, bool undone = false) {
     rs::respond_op_t o{};
     o.kind = rs::RESPOND_OP_WALK;
-    return op(o, hit, packets);
+    return op(o, hit, packets, undone);
+  }
+  void atomic() {
+    rs::respond_op_t o{};
+    o.kind = rs::RESPOND_OP_ATOMIC;
+    op(o);
   }
   void lower(unsigned ordinal, std::uint32_t packet) {
     rs::respond_op_t o{};
@@ -207,6 +214,61 @@ TEST_CASE("failures: the NAK takes the place of the response, ERR is asked for o
   CHECK(w.emit);
   CHECK(w.error);
   CHECK(!t.row.error_access);
+}
+
+TEST_CASE("an atomic that is not done ends the walk, what is behind it waits; done, it brings it back") {
+  Rules r;
+  r.event(rp::RESPOND_READ, 10, 0);               // the atomic
+  r.event(rp::RESPOND_READ, 12, 1);
+  r.event(rp::RESPOND_ACK, 13, 2);
+  CHECK(r.walk().miss);
+  auto w = r.walk(true, 1, true);
+  CHECK(!w.emit);
+  CHECK(!w.more);
+  CHECK(!w.miss);
+  CHECK(r.row.cursor == 0);
+  r.lower(0, 0);                                  // its duplicate: nothing new
+  CHECK(!r.woke);
+  r.atomic();
+  CHECK(r.woke);
+  w = r.walk(true, 1);
+  CHECK(w.emit);
+  CHECK(w.is_read);
+  CHECK(w.last);
+  CHECK(w.more);
+  CHECK(r.row.answered == 1);
+  r.state = rp::QPS_RESET;
+  r.atomic();
+  CHECK(!r.woke);
+}
+
+TEST_CASE("an atomic that failed: the NAK goes in its place, behind the READs before it") {
+  Rules r;
+  r.event(rp::RESPOND_READ, 11, 0);
+  r.event(rp::RESPOND_READ, 12, 1);               // the atomic
+  r.event(rp::RESPOND_READ, 13, 2);
+  r.event(rp::RESPOND_ACK, 14, 3);
+  r.walk(true, 2);
+  rs::respond_op_t fatal{};
+  fatal.kind = rs::RESPOND_OP_FATAL;
+  fatal.ordinal = 1;
+  fatal.info.psn = 12;
+  fatal.info.msn = 1;
+  fatal.info.syndrome = 0x63;
+  r.op(fatal);
+  CHECK(r.woke);
+  r.state = rp::QPS_ERR;
+  auto w = r.walk(true, 2);
+  CHECK(w.is_read);
+  CHECK(w.last);
+  CHECK(!w.first);
+  CHECK(w.more);
+  CHECK(r.row.ack_psn == 12);
+  w = r.walk();
+  CHECK(w.emit);
+  CHECK(!w.is_read);
+  CHECK(!w.more);
+  CHECK(!r.walk(true, 1).emit);                   // nothing behind it
 }
 
 TEST_CASE("states: nothing in RESET, in ERR only what belongs to a fatal NAK") {

@@ -73,6 +73,19 @@ struct Bench {
       ++qps.at(e.qp).errors;
       if (!e.event_valid) throw Failure("request for ERR without event");
     });
+    atomics.on_transfer([this](const rp::atomic_done_t& d) {
+      Qp& q = qps.at(d.qp);
+      const unsigned slot = d.slot;
+      if (d.failed) {
+        q.refused = true;
+        q.model.refused(d.psn, 0x63, dut.cycle());
+        return;
+      }
+      // responder_read writes it in the same cycle
+      table.entries.at(slot).done = true;
+      table.entries.at(slot).va = d.value;
+      q.model.done(q.model.newest(d.ordinal), d.value);
+    });
     table.answered = [this](const rp::reads_answered_t& a) {
       if (qps.count(a.qp)) {
         Qp& q = qps[a.qp];
@@ -85,6 +98,7 @@ struct Bench {
     dut.attach(tokens);
     dut.attach(lowers);
     dut.attach(refusals);
+    dut.attach(atomics);
     dut.attach(items);
     dut.attach(errors);
     dut.run_until([&] { return dut->ready_o != 0; }, "tables cleared");
@@ -147,6 +161,32 @@ struct Bench {
     q.psn = (q.psn + e.packets) & psn_mask;
     token(q, rp::RESPOND_READ, (q.psn - 1) & psn_mask, 0, q.reads++);
   }
+  /// An atomic is accepted; it is done when `finish` is called.
+  rp::atomic_done_t atomic(Qp& q) {
+    ReadEntry e{q.reads, q.psn, 1, ++q.msn, random(), static_cast<std::uint32_t>(random()), 0};
+    e.atomic = random.chance(0.5) ? CMP_SWAP : FETCH_ADD;
+    rs::replay_entry_t row{};
+    row.ordinal = static_cast<std::uint8_t>(e.ordinal);
+    row.first_psn = e.first_psn;
+    row.packets = 1;
+    row.msn = e.msn;
+    row.va = e.va;
+    row.rkey = e.rkey;
+    row.length = e.atomic == CMP_SWAP ? 0xc0000001u : 0xc0000000u;
+    const auto slot =
+        static_cast<unsigned>(q.config.replay_base + (e.ordinal & (q.config.ring() - 1)));
+    table.entries[slot] = row;
+    q.model.accept(e);
+    rp::atomic_done_t done{};
+    done.qp = static_cast<decltype(done.qp)>(q.config.qp);
+    done.slot = static_cast<decltype(done.slot)>(slot);
+    done.ordinal = row.ordinal;
+    done.psn = e.first_psn;
+    done.value = random();
+    token(q, rp::RESPOND_READ, q.psn, 0, q.reads++);
+    q.psn = (q.psn + 1) & psn_mask;
+    return done;
+  }
   void ack(Qp& q) {
     q.acked_psn = q.psn;
     q.acked_reads = q.reads;
@@ -176,7 +216,7 @@ struct Bench {
   void settle() {
     std::uint64_t seen = 0, calm = 0;
     dut.run_until([&] {
-      const bool idle = tokens.empty() && lowers.empty() && refusals.empty() &&
+      const bool idle = tokens.empty() && lowers.empty() && refusals.empty() && atomics.empty() &&
                         departures.empty() && items.transfers() == seen;
       seen = items.transfers();
       calm = idle ? calm + 1 : 0;
@@ -199,6 +239,7 @@ struct Bench {
   Source<rs::lower_t> lowers{"lower", dut->lower_valid_i, dut->lower_ready_o, dut->lower_i};
   Source<rp::tx_refused_t> refusals{"refused", dut->refused_valid_i, dut->refused_ready_o,
                                     dut->refused_i};
+  Source<rp::atomic_done_t> atomics{"atomic", dut->atomic_valid_i, dut->atomic_ready_o, dut->atomic_i};
   Sink<rp::tx_item_t> items{"item", dut->item_valid_o, dut->item_ready_i, dut->item_o};
   Sink<rp::state_error_t> errors{"error", dut->error_valid_o, dut->error_ready_i, dut->error_o};
   std::map<unsigned, Qp> qps;
@@ -209,8 +250,11 @@ struct Bench {
 
 TEST_CASE("random tokens, duplicates and refusals") {
   Random random;
+  unsigned atomics = 0;
   for (int run = 0; run < 8; ++run) {
     Bench b(random(), run % 2 ? 6 : 1);
+    std::deque<rp::atomic_done_t> engine;
+    b.atomics.stall(Stall::any(random));
     b.items.stall(Stall::any(random));
     b.tokens.stall(Stall::any(random));
     b.lowers.stall(Stall::any(random));
@@ -220,7 +264,13 @@ TEST_CASE("random tokens, duplicates and refusals") {
     for (std::size_t round = 0; round < scaled(60); ++round) {
       for (int n = 0; n < 60; ++n) {
         Qp& q = b.qps[static_cast<unsigned>(random.below(b.qps.size()))];
-        switch (random.below(8)) {
+        switch (random.below(9)) {
+          case 8:
+            if (q.reads - q.answered < q.config.ring()) {
+              // the engine is later than the token, and in order
+              engine.push_back(b.atomic(q));
+            }
+            break;
           case 0:
           case 1:
             if (q.reads - q.answered < q.config.ring()) {
@@ -250,10 +300,46 @@ TEST_CASE("random tokens, duplicates and refusals") {
         }
         if (random.chance(0.1)) b.dut.tick(random.below(40));
         if (random.chance(0.02)) b.dut->colour_i = !b.dut->colour_i;
+        if (!engine.empty() && random.chance(0.3)) {
+          b.dut.run_until([&] { return b.tokens.empty(); }, "tokens");
+          b.atomics.push(engine.front());
+          engine.pop_front();
+          ++atomics;
+        }
+      }
+      for (; !engine.empty(); engine.pop_front()) {
+        b.dut.run_until([&] { return b.tokens.empty(); }, "tokens");
+        b.atomics.push(engine.front());
       }
       if (random.chance(0.3)) b.settle();
     }
     b.settle();
+  }
+  CHECK(atomics > 100);
+}
+
+TEST_CASE("an atomic that failed is a NAK 0x63 in its place, and ERR") {
+  for (const bool answered : {false, true}) {
+    Bench b(3, 1);
+    Qp& q = b.qps[0];
+    q.config.replay_log2 = 2;
+    b.ctx_write(0, 0, q.config.pd | std::uint64_t{q.config.fn} << 16 |
+                          std::uint64_t{q.config.mtu_code} << 24 | std::uint64_t{2} << 28);
+    q.model = TxModel(q.config);
+    b.items.stall(Stall(answered ? 0.0 : 1.0));
+    b.read(q, 10 * q.config.mtu());
+    auto done = b.atomic(q);
+    b.read(q, 100);                                // never answered
+    b.dut.tick(200);
+    done.failed = true;
+    b.atomics.push(done);
+    b.dut.tick(50);
+    b.items.stall(Stall(0.0));
+    b.settle();
+    REQUIRE(b.items.received().size() == 11);
+    CHECK(b.items.received().back().desc.psn == done.psn);
+    CHECK(b.items.received().back().desc.syndrome == 0x63);
+    CHECK(b.items.received().back().desc.msn == 1);
   }
 }
 

@@ -46,7 +46,10 @@ TEST_CASE("random cases") {
     Entries entries(dut, random());
     Source<rp::tx_refused_t> refused("refused", dut->refused_valid_i, dut->refused_ready_o,
                                      dut->refused_i);
+    Source<rp::atomic_done_t> failed("failed", dut->failed_valid_i, dut->failed_ready_o,
+                                     dut->failed_i);
     Sink<rs::respond_op_t> ops("op", dut->op_valid_o, dut->op_ready_i, dut->op_o);
+    failed.stall(Stall::any(random));
     refused.stall(Stall::any(random));
     ops.stall(Stall::any(random));
     dut->done_valid_i = 0;
@@ -54,6 +57,7 @@ TEST_CASE("random cases") {
     dut.tick(2);
     dut.attach(entries);
     dut.attach(refused);
+    dut.attach(failed);
     dut.attach(ops);
     for (unsigned slot = 0; slot < 32; ++slot) {
       auto e = random_payload<rs::replay_entry_t>(random);
@@ -74,8 +78,17 @@ TEST_CASE("random cases") {
       want.info.psn = psn;
       want.info.msn = (e.msn - 1) & psn_mask;
       want.kind = rs::RESPOND_OP_FATAL;
-      const auto kind = random.below(5);
-      if (kind == 0) {
+      const auto kind = random.below(6);
+      if (kind == 5) {
+        rp::atomic_done_t a = random_payload<rp::atomic_done_t>(random);
+        a.qp = static_cast<decltype(a.qp)>(qp);
+        a.psn = psn;
+        a.slot = static_cast<decltype(a.slot)>(slot);
+        a.failed = true;
+        want.info.syndrome = 0x63;
+        failed.push(a);
+        ops.expect(want);
+      } else if (kind == 0) {
         rp::tx_refused_t r{};
         r.qp = static_cast<decltype(r.qp)>(qp);
         r.psn = psn;
@@ -106,7 +119,7 @@ TEST_CASE("random cases") {
         dut.tick();
         dut->done_valid_i = 0;
       }
-      dut.run_until([&] { return refused.empty() && !dut->busy_o; }, "case done");
+      dut.run_until([&] { return refused.empty() && failed.empty() && !dut->busy_o; }, "case done");
       REQUIRE(ops.done());
     }
   }
@@ -119,6 +132,7 @@ TEST_CASE("busy from the first to the last; more aborted packets than there is r
   ops.collect();
   ops.stall(Stall(1.0));
   dut->refused_valid_i = 0;
+  dut->failed_valid_i = 0;
   dut->done_valid_i = 0;
   dut.reset();
   dut.tick(2);
