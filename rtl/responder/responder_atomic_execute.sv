@@ -62,11 +62,12 @@ module responder_atomic_execute #(
 );
 
   typedef enum logic [2:0] {
-    RUN_IDLE = 3'd0,
-    RUN_VALUE = 3'd1,                          // the word comes out of the memories
-    RUN_COMPUTE = 3'd2,
-    RUN_ASK = 3'd3,                            // lock, then write
-    RUN_SETTLE = 3'd4                          // the own result is captured
+    RUN_IDLE = 3'd0,                           // its queue pair is looked up
+    RUN_LOOK = 3'd1,                           // a look, or it is forgotten
+    RUN_VALUE = 3'd2,                          // the word comes out of the memories
+    RUN_COMPUTE = 3'd3,
+    RUN_ASK = 3'd4,                            // lock, then write
+    RUN_SETTLE = 3'd5                          // the own result is captured
   } run_e;
 
   typedef struct packed {
@@ -88,13 +89,13 @@ module responder_atomic_execute #(
 
   // ----------------------------------------------------------------------------- queue pairs in RESET
   common_ram_cleared #(
-    .WIDTH(1), .DEPTH(2 ** roci_config_pkg::QP_BITS), .LATENCY(0), .BYPASS(1'b0),
+    .WIDTH(1), .DEPTH(2 ** roci_config_pkg::QP_BITS), .LATENCY(1), .BYPASS(1'b1),
     .STYLE("distributed")
   ) u_dead (
     .clk_i, .rst_i, .ready_o,
     .we_i(state_i.valid && ready_o), .waddr_i(state_i.qp),
     .wdata_i(state_i.state == roci_pkg::QPS_RESET),
-    .re_i(1'b1), .raddr_i(what_i.qp), .rdata_o(dead)
+    .re_i(run_q == RUN_IDLE), .raddr_i(what_i.qp), .rdata_o(dead)
   );
 
   // ------------------------------------------------------------------------------------- execution
@@ -105,11 +106,10 @@ module responder_atomic_execute #(
     end
   end
 
-  assign begins = run_q == RUN_IDLE && head_valid_i && what_valid_i && room && !dead && ready_o
-                  && pace_q == '0;
-  assign skips = run_q == RUN_IDLE && head_valid_i && what_valid_i && dead && !start_valid_i && ready_o;
+  assign begins = run_q == RUN_IDLE && head_valid_i && what_valid_i && room && ready_o && pace_q == '0;
+  assign skips = run_q == RUN_LOOK && dead && !start_valid_i;
   assign again = run_q == RUN_ASK && locked_i && stale_q;
-  assign look_o = begins || again;
+  assign look_o = run_q == RUN_LOOK || again;
   assign lock_o = run_q == RUN_ASK && !start_valid_i && !locked_i;
   assign start_hold_o = run_q == RUN_ASK || locked_i;
 
@@ -130,7 +130,8 @@ module responder_atomic_execute #(
 
   always_ff @(posedge clk_i) begin
     unique case (run_q)
-      RUN_IDLE: if (begins) run_q <= RUN_VALUE;
+      RUN_IDLE: if (begins) run_q <= RUN_LOOK;
+      RUN_LOOK: if (!dead || skips) run_q <= dead ? RUN_IDLE : RUN_VALUE;
       RUN_VALUE: run_q <= RUN_COMPUTE;
       RUN_COMPUTE: run_q <= RUN_ASK;
       RUN_ASK: begin
@@ -147,7 +148,7 @@ module responder_atomic_execute #(
       result_q <= (what_i.is_swap ? '0 : value_q) + change;
       writes_q <= !head_failed_i && (!what_i.is_swap || value_q == compare);
     end
-    if (begins) pace_q <= '1;
+    if (write_valid_o) pace_q <= '1;
     else if (pace_q != '0) pace_q <= pace_q - 1'b1;
     if (rst_i) begin
       run_q <= RUN_IDLE;

@@ -145,17 +145,17 @@ module responder_atomic_watch (
     .re_i(look_i), .raddr_i(head.slot), .rdata_o(read_bits)
   );
 
+  logic [71:0] captured;
+  logic [63:0] from_memory;
+  if (LANES > 1) begin : gen_lanes
+    assign captured = captured_bits[72 * 32'(lane_q) +: 72];
+    assign from_memory = read_bits[64 * 32'(lane_q) +: 64];
+  end else begin : gen_lanes
+    assign captured = captured_bits;
+    assign from_memory = read_bits;
+    wire unused_lane = &{1'b0, lane_q};
+  end
   always_comb begin
-    logic [71:0] captured;
-    logic [63:0] from_memory;
-    captured = captured_bits[71:0];
-    from_memory = read_bits[63:0];
-    for (int unsigned l = 1; l < LANES; l++) begin
-      if (lane_q == LANE_BITS'(l)) begin
-        captured = captured_bits[72*l +: 72];
-        from_memory = read_bits[64*l +: 64];
-      end
-    end
     for (int unsigned b = 0; b < 8; b++) begin
       value_o[8*b +: 8] = captured[9*b+8] ? captured[9*b +: 8] : from_memory[8*b +: 8];
     end
