@@ -286,7 +286,7 @@ TEST_CASE("golden frames: RC, UC and UD arrive with all their fields, XRC is of 
       ++others;
     }
   }
-  CHECK(arrived >= 80);
+  CHECK(arrived >= 75);
   CHECK(arrived + others == wire::vectors().good.size());
 }
 
