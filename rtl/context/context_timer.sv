@@ -66,7 +66,7 @@ module context_timer #(
   localparam int unsigned QPS = 2 ** QP_BITS;
   localparam int unsigned TICK_LOG2 = $clog2(TICK_CYCLES);
   localparam int unsigned TIME_BITS = 36;                // quarter ticks: 2^31 ticks and a sign
-  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";
+  localparam string STYLE = roci_config_pkg::IS_WIDE ? "block" : "distributed";  // of narrow columns
   localparam int unsigned REPORTS = 4;
 
   if (TICK_CYCLES != (1 << TICK_LOG2) || TICK_CYCLES < 8) begin : gen_tick_check
@@ -407,20 +407,20 @@ module context_timer #(
   // ------------------------------------------------------------------------------ tables
   logic live_ready;
 
-  common_ram_cleared #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE(STYLE)) u_rows (
+  common_ram_cleared #(.WIDTH($bits(row_t)), .DEPTH(QPS), .STYLE("block")) u_rows (
     .clk_i, .rst_i, .ready_o(rows_ready),
     .we_i(row_write), .waddr_i(op_q.qp), .wdata_i(next),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(row)
   );
 
-  common_ram_sdp #(.WIDTH(24), .DEPTH(QPS), .STYLE(STYLE)) u_acked (
+  common_ram_sdp #(.WIDTH(24), .DEPTH(QPS), .STYLE("block")) u_acked (
     .clk_i, .we_i(ack_state_i.valid || acked_init),
     .waddr_i(ack_state_i.valid ? index_t'(ack_state_i.qp) : ctx_qp),
     .wdata_i(ack_state_i.valid ? ack_state_i.acked_psn : ctx_row.psn),
     .re_i(1'b1), .raddr_i(op.qp), .rdata_o(acked)
   );
 
-  common_ram_sdp #(.WIDTH(24), .DEPTH(QPS), .STYLE(STYLE)) u_sent (
+  common_ram_sdp #(.WIDTH(24), .DEPTH(QPS), .STYLE("block")) u_sent (
     .clk_i, .we_i(sent_i.valid || next_init),
     .waddr_i(sent_i.valid ? index_t'(sent_i.qp) : ctx_qp),
     .wdata_i(sent_i.valid ? sent_i.next_psn : ctx_row.psn),

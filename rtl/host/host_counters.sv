@@ -138,7 +138,7 @@ module host_counters #(
   place_t sum0;
 
   assign read_take = read_valid_i && !read_taken_q && !read_taken2_q && !read_done_o
-                     && gap_q == 2'(READ_GAP);
+                     && gap_q == 2'(READ_GAP) && index3_q != read_index_i;
 
   always_comb begin
     is_amount0 = 1'b0;
@@ -219,9 +219,10 @@ module host_counters #(
     read_value_o <= first2_q ? '0 : ram_bits[63:0];
   end
 
-  // A row is visited again long after its write: no collision. A read may hit a write (BYPASS).
+  // No collisions: a row is visited again long after its write, and a read waits for the write that
+  // comes in its cycle.
   common_ram_sdp #(
-    .WIDTH($bits(row_t)), .DEPTH(COUNTERS), .LATENCY(1), .BYPASS(1'b1), .STYLE("block")
+    .WIDTH($bits(row_t)), .DEPTH(COUNTERS), .LATENCY(1), .BYPASS(1'b0), .STYLE("block")
   ) u_values (
     .clk_i,
     .we_i(valid4_q), .waddr_i(index4_q), .wdata_i(row4),
