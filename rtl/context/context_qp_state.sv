@@ -10,8 +10,9 @@
 //   (wire.md 2.15: any but RESET -> ERR); if only the sending side of UC or UD failed, RTS and SQD
 //   become SQE. With it an asynchronous event may be raised, once: a second request for a QP that is
 //   already there does nothing.
-// Each change is broadcast in the same cycle to the replicas of all readers; ERR of a QP that is in ERR
-// is none, so that each ERR that they see is behind a RESET and its fence.
+// Each change is broadcast in the next cycle, with the answer to firmware, to the replicas of all
+// readers; ERR of a QP that is in ERR is none, so that each ERR that they see is behind a RESET and its
+// fence.
 //
 // Does not: check which transitions verbs allow (firmware does); flush anything (the readers act on
 // the broadcast). Neighbours: cpu, requester_ack, packet_rx_commit, queue_cq_writer, … → here →
@@ -71,6 +72,7 @@ module context_qp_state #(
   identity_t identity_in;
 
   logic stage1_done;
+  logic state_write;
   logic stage0_free;
   logic ctx_selected;
   logic identity_write;
@@ -138,19 +140,13 @@ module context_qp_state #(
 
   assign stage1_done = op1_q.valid && (!wants_event || event_ready_i);
 
-  always_comb begin
-    // the broadcast leaves with the write
-    state_o.valid = stage1_done && changes
-                    && !(op1_q.target == roci_pkg::QPS_ERR && read_state == roci_pkg::QPS_ERR);
-    state_o.qp = op1_q.qp;
-    state_o.state = op1_q.target;
-    state_o.from = roci_pkg::qp_state_e'(read_state);
-  end
+  assign state_write = stage1_done && changes
+                       && !(op1_q.target == roci_pkg::QPS_ERR && read_state == roci_pkg::QPS_ERR);
 
   // RESET is 0, so a cleared table is a table of QPs in RESET
   common_ram_cleared #(.WIDTH(3), .DEPTH(QPS)) u_states (
     .clk_i, .rst_i, .ready_o,
-    .we_i(state_o.valid), .waddr_i(op1_q.qp), .wdata_i(op1_q.target),
+    .we_i(state_write), .waddr_i(op1_q.qp), .wdata_i(op1_q.target),
     .re_i(stage0_free), .raddr_i(op0.qp), .rdata_o(read_state)
   );
 
@@ -165,9 +161,13 @@ module context_qp_state #(
   assign read_identity = identity_t'(identity_bits);
 
   always_ff @(posedge clk_i) begin
+    state_o.qp <= op1_q.qp;
+    state_o.state <= op1_q.target;
+    state_o.from <= roci_pkg::qp_state_e'(read_state);
     if (rst_i) begin
       op1_q <= '0;
       turn_q <= '0;
+      state_o.valid <= 1'b0;
       ctx_o <= '0;
     end else begin
       if (stage0_free) begin
@@ -179,6 +179,8 @@ module context_qp_state #(
         op1_q.valid <= 1'b0;
       end
 
+      // The broadcast leaves with the answer: many read it, so it comes from a register.
+      state_o.valid <= state_write;
       ctx_o.done <= stage1_done && op1_q.is_ctx;
       ctx_o.rdata <= (stage1_done && op1_q.is_ctx) ? 64'(read_state) : '0;
     end

@@ -57,7 +57,7 @@ struct Bench {
   std::uint64_t access(bool write, unsigned qp, unsigned word, std::uint64_t data) {
     return context_access<pkg::ctx_req_t, pkg::ctx_rsp_t>(
         dut, [this] { tick(); },
-        static_cast<unsigned>(roci::hwif::CtxColumn::QP_STATE), write, qp, word, data, 300);
+        static_cast<unsigned>(roci::hwif::CtxColumn::QP_STATE), write, qp, word, data, 3000);
   }
 };
 
