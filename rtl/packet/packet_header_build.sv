@@ -94,11 +94,12 @@ module packet_header_build (
   logic stage1_free, stage2_free;
 
   logic header_valid_q;
-  header_len_t header_len_q;
+  logic has_payload_q, has_imm_q, shares_q;
+  logic [INDEX_BITS-1:0] whole_beats_q;                // header beats that are full
+  logic [roci_pkg::LANE_BITS-1:0] carry_q;             // lanes that the payload moves up
   logic [HEADER_BITS-1:0] header_q;                    // byte 0 at bits 7:0
   logic [HEADER_BEATS-1:0][roci_pkg::DATA_BITS-1:0] header_beats;   // the same, then zeros
   assign header_beats = (HEADER_BEATS*roci_pkg::DATA_BITS)'(header_q);
-  roci_pkg::packet_len_t payload_len_q;
   logic [1:0] pad_q;
   roci_pkg::packet_side_t side_q;
   logic datagram_q;                                    // UD
@@ -138,7 +139,7 @@ module packet_header_build (
   // -------------------------------------------------------------------- header of desc1, as numbers
   // Opcode groups, wire.md 1.4: low 5 bits for RC and UC. UD has DETH and perhaps ImmDt.
   logic [4:0] operation;
-  logic is_datagram;
+  logic is_datagram, shares;
   logic is_unreliable;                                 // UC, UD
   logic has_reth, has_imm, has_ieth, has_aeth, has_atomic, has_atomic_ack;
   header_len_t header_len;
@@ -158,6 +159,7 @@ module packet_header_build (
     has_reth = operation == 5'h06 || operation == 5'h0a || operation == 5'h0b
                || operation == 5'h0c;
     is_datagram = desc1_q.opcode[7:5] == roci_hwif_pkg::TRANSPORT_UD;
+    shares = PREFIX_SHARES && is_datagram;
     has_imm = operation == 5'h03 || operation == 5'h05 || operation == 5'h09
               || operation == 5'h0b;
     has_ieth = operation == 5'h16 || operation == 5'h17;
@@ -234,8 +236,12 @@ module packet_header_build (
     if (stage2_free) begin
       header_q <= header_bytes;
       datagram_q <= is_datagram;
-      header_len_q <= header_len;
-      payload_len_q <= desc1_q.payload_length;
+      shares_q <= shares;
+      has_payload_q <= desc1_q.payload_length != '0 || shares;
+      whole_beats_q <= shares ? '0 : INDEX_BITS'(header_len >> roci_pkg::LANE_BITS);
+      carry_q <= shares ? roci_pkg::LANE_BITS'(header_len - header_len_t'(PREFIX_BYTES))
+                        : header_len[roci_pkg::LANE_BITS-1:0];
+      has_imm_q <= has_imm;
       pad_q <= pad;
       side_q.whole <= is_unreliable;
       side_q.ethernet <= '{dmac: path.dmac, smac: port_i.mac, vlan_valid: path.vlan_valid,
@@ -277,10 +283,9 @@ module packet_header_build (
   logic started_q;                                     // part_q is of the packet in stage 2
   logic prefix_err_q;                                  // it ended the packet, with an error
   logic [INDEX_BITS-1:0] beat_index_q, beat_index;     // of header beats
-  logic [INDEX_BITS-1:0] whole_beats;                  // header beats that are full
-  logic [roci_pkg::LANE_BITS-1:0] carry;               // lanes that the payload moves up
-  logic [roci_pkg::BYTES_BITS-1:0] first_bytes;        // of the header, in the first beat with payload
-  logic has_payload, shares;
+  logic [INDEX_BITS-1:0] whole_beats;
+  logic [roci_pkg::LANE_BITS-1:0] carry;
+  logic has_payload;
   logic first_payload;
   roci_pkg::beat_t carried_q;                          // bytes pushed out of the last payload beat
   logic [roci_pkg::DATA_BITS-1:0] carry_bytes;         // low `carry` bytes of the next beat
@@ -291,12 +296,10 @@ module packet_header_build (
 
   // The prefix of a beat that it shares with the message is overwritten by the header: what moves up are
   // the bytes behind it, by what the header is longer; the payload is never empty then.
-  assign shares = PREFIX_SHARES && datagram_q;
-  assign has_payload = payload_len_q != '0 || shares;
-  assign whole_beats = shares ? '0 : INDEX_BITS'(header_len_q >> roci_pkg::LANE_BITS);
-  assign carry = shares ? roci_pkg::LANE_BITS'(header_len_q - header_len_t'(PREFIX_BYTES))
-                        : header_len_q[roci_pkg::LANE_BITS-1:0];
-  assign first_bytes = shares ? roci_pkg::BYTES_BITS'(header_len_q) : {1'b0, carry};
+  // (`shares`, stage 1).
+  assign has_payload = has_payload_q;
+  assign whole_beats = whole_beats_q;
+  assign carry = carry_q;
   assign beat_index = started_q ? beat_index_q : '0;
   assign first_part = (whole_beats != '0 || !has_payload) ? PART_HEADER : PART_PAYLOAD;
   assign part = started_q ? part_q : datagram_q ? PART_PREFIX : first_part;
@@ -322,8 +325,14 @@ module packet_header_build (
   assign payload_masked = payload_i.data
                           & roci_lane_pkg::bits(roci_lane_pkg::below(payload_i.bytes));
   assign low_mask = roci_lane_pkg::bits(roci_lane_pkg::below({1'b0, carry}));
-  assign front_mask = first_payload ? roci_lane_pkg::bits(roci_lane_pkg::below(first_bytes))
-                                    : low_mask;
+  // a shared beat: all of the header, 60 bytes or, with ImmDt, 64
+  always_comb begin
+    front_mask = low_mask;
+    if (PREFIX_SHARES && shares_q && first_payload) begin
+      front_mask = '1;
+      if (!has_imm_q) front_mask[roci_pkg::DATA_BITS-1-:32] = '0;
+    end
+  end
 
   // byte b of the payload goes to lane (b + carry) mod BYTES; carry is a multiple of 4
   common_rotate #(

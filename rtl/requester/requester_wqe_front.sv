@@ -76,10 +76,13 @@ module requester_wqe_front (
   logic bad_sgid;
   requester_send_pkg::wqe_t head;      // the WQE as its first block tells it
   logic bad_blocks;
-  logic [5:0] sge_room;                // SGEs that its blocks hold
+  logic sge_over, sge_over_plain;      // it has more SGEs than its blocks hold; without address vector
   logic [9:0] inline_room;             // inline bytes that they hold
-  logic head_sges;                     // it has SGEs to take out
-  logic is_atomic, is_datagram;
+  logic well_formed;
+  logic head_takes;                    // it has SGEs to take out, from this block on
+  logic head_leaves;                   // or from the next one on
+  logic is_atomic, is_datagram, is_nop, is_read, is_send, is_write;
+  logic bad_atomic;
 
   assign control = block_i.block[127:0];
   assign remote = block_i.block[255:128];
@@ -89,11 +92,22 @@ module requester_wqe_front (
                     || !gid_valid_i[roci_pkg::gid_index_t'(sgid_index)];
   assign bad_blocks = control.blocks == '0
                       || {1'b0, control.blocks} + {2'b0, block_i.index[2:0]} > 5'd8;
-  assign sge_room = {control.blocks, 2'b00} - (is_datagram ? 6'd5 : 6'(SLOTS - FIRST_SLOTS));
+  // header and SGEs, in places of 16 bytes: more than the blocks have
+  assign sge_over_plain = {2'd0, control.sge_count} + 6'd2 > {control.blocks, 2'b00};
+  assign sge_over = is_datagram ? {2'd0, control.sge_count} + 6'd5 > {control.blocks, 2'b00}
+                                : sge_over_plain;
+  assign is_nop = control.opcode == roci_hwif_pkg::WR_OPCODE_NOP;
+  assign is_read = control.opcode == roci_hwif_pkg::WR_OPCODE_READ;
+  assign is_send = control.opcode == roci_hwif_pkg::WR_OPCODE_SEND
+                   || control.opcode == roci_hwif_pkg::WR_OPCODE_SEND_IMM;
+  assign is_write = control.opcode == roci_hwif_pkg::WR_OPCODE_WRITE
+                    || control.opcode == roci_hwif_pkg::WR_OPCODE_WRITE_IMM;
   assign inline_room = {control.blocks, 6'd0} - (is_datagram ? 10'd80 : 10'd32);
   assign is_atomic = control.opcode == roci_hwif_pkg::WR_OPCODE_CMP_SWAP
                      || control.opcode == roci_hwif_pkg::WR_OPCODE_FETCH_ADD;
-  assign is_datagram = control.address_vector && control.opcode != roci_hwif_pkg::WR_OPCODE_NOP;
+  assign is_datagram = control.address_vector;         // of a NOP it means nothing
+  assign bad_atomic = control.length != 32'd8 || control.sge_count != 4'd1
+                      || atomic_sge.length != 32'd8 || atomic_sge.va[2:0] != '0;
 
   always_comb begin
     head = '0;
@@ -112,7 +126,7 @@ module requester_wqe_front (
     head.length = control.length;
     head.va = remote.va;
     head.rkey = remote.rkey;
-    head.datagram = is_datagram;
+    head.datagram = is_datagram && !is_nop;
     head.inline_addr = {block_i.addr[63:6], 6'd32};
 
     head.wc_opcode = {3'd0, control.opcode[4:0]};    // all known ones are below 32
@@ -140,23 +154,22 @@ module requester_wqe_front (
     if (bad_blocks) begin
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
     end else if (head.kind == requester_send_pkg::KIND_OTHER
-                 || (is_datagram && head.kind != requester_send_pkg::KIND_SEND)) begin
+                 || (is_datagram && !is_send && !is_nop)) begin
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_OPCODE;
-    end else if (is_datagram && control.blocks == 4'd1) begin
-      head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
-    end else if (is_datagram && bad_sgid) begin
-      head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_GID_INDEX;
-    end else if (head.kind != requester_send_pkg::KIND_NOP) begin
-      if (control.inline_data) begin
+    end else if (!is_nop) begin
+      if (is_datagram && control.blocks == 4'd1) begin
+        head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
+      end else if (is_datagram && bad_sgid) begin
+        head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_GID_INDEX;
+      end else if (control.inline_data) begin
         if (requester_send_pkg::is_fetch(head.kind) || control.length > 32'(inline_room)) begin
           head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_INLINE;
         end
       end else if (is_atomic) begin
-        if (control.length != 32'd8 || control.sge_count != 4'd1 || atomic_sge.length != 32'd8
-            || atomic_sge.va[2:0] != '0) begin
+        if (bad_atomic) begin
           head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_ATOMIC_LENGTH;
         end
-      end else if ({2'd0, control.sge_count} > sge_room) begin
+      end else if (sge_over) begin
         head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;
       end else if (head.kind == requester_send_pkg::KIND_READ
                    && 32'(control.sge_count) > roci_config_pkg::MAX_SGE_RD) begin
@@ -165,8 +178,16 @@ module requester_wqe_front (
         head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_LENGTH;
       end
     end
-    head_sges = head.vendor_status == '0 && head.kind != requester_send_pkg::KIND_NOP
-                && !control.inline_data && !block_i.err;
+    // the same conditions side by side: the path from here to block_ready_o is long
+    well_formed = !bad_blocks && !control.inline_data && !block_i.err
+                  && control.length <= roci_hwif_pkg::MAX_MESSAGE_BYTES;
+    head_takes = well_formed && !is_datagram
+                 && (((is_send || is_write || (is_read && 32'(control.sge_count)
+                                                          <= roci_config_pkg::MAX_SGE_RD))
+                      && !sge_over_plain)
+                     || (is_atomic && !bad_atomic));
+    head_leaves = well_formed && is_datagram && is_send && control.blocks != 4'd1 && !bad_sgid
+                  && !sge_over;
   end
 
   // ------------------------------------------------------------------------------ any block
@@ -183,10 +204,11 @@ module requester_wqe_front (
   logic step;
   logic out_free;
 
-  assign sges = inside_q ? sges_left_q : (head_sges ? control.sge_count : 4'd0);
+  // Behind an address vector the second block has three, from its second place on. Of the first block
+  // everything is worked out as if it had SGEs; whether it has comes last (head_takes).
+  assign sges = inside_q ? sges_left_q : control.sge_count;
   always_comb begin
-    // behind an address vector the second block has three, from its second place on
-    if (!inside_q) room = is_datagram ? 3'd0 : 3'(FIRST_SLOTS);
+    if (!inside_q) room = 3'(FIRST_SLOTS);
     else room = skip_q ? 3'(SLOTS - 1) : 3'(SLOTS);
     in_block = sges > 4'(room) ? room : sges[2:0];
   end
@@ -195,7 +217,7 @@ module requester_wqe_front (
                                 : (bad_blocks || block_i.err ? 4'd0 : control.blocks - 4'd1);
   assign truncated = block_i.burst_last && blocks_left != '0;
   assign last_block = truncated || blocks_left == '0;
-  assign last_slot = {1'b0, slot_q} + 3'd1 >= end_slot;
+  assign last_slot = {1'b0, slot_q} + 3'd1 >= end_slot || !(inside_q || head_takes);
 
   always_comb begin
     // SGE of this step
@@ -217,7 +239,7 @@ module requester_wqe_front (
     end
   end
 
-  assign keep = in_block != '0 && sge_o.length != '0;
+  assign keep = in_block != '0 && sge_o.length != '0 && (inside_q || head_takes);
   assign out_free = !out_valid_q || wqe_ready_i;
   assign sge_valid_o = block_valid_i && keep && (!last_slot || !last_block || out_free);
   assign step = block_valid_i && (!keep || sge_ready_i) && (!last_slot || !last_block || out_free);
@@ -243,7 +265,8 @@ module requester_wqe_front (
         slot_q <= {1'b0, !inside_q && is_datagram && !last_block};
         inside_q <= !last_block;
         blocks_left_q <= blocks_left;
-        sges_left_q <= sges - 4'(in_block);
+        if (inside_q || head_takes) sges_left_q <= sges - 4'(in_block);
+        else sges_left_q <= head_leaves ? sges : '0;
         wqe_q <= wqe;
       end else begin
         slot_q <= slot_q + 1'b1;
