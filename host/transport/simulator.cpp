@@ -64,6 +64,7 @@ const char* name(Command command) {
     case Command::ROCI_NIC_INFO: return "ROCI_NIC_INFO";
     case Command::ROCI_RESOLVE: return "ROCI_RESOLVE";
     case Command::ROCI_MEMORY: return "ROCI_MEMORY";
+    case Command::ROCI_STATISTICS: return "ROCI_STATISTICS";
   }
   return "?";
 }

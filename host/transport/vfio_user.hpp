@@ -26,6 +26,7 @@ enum class Command : uint16_t {
   ROCI_NIC_INFO = 0x5201,
   ROCI_RESOLVE = 0x5202,
   ROCI_MEMORY = 0x5203,
+  ROCI_STATISTICS = 0x5204,
 };
 
 /// Before every message.
@@ -209,5 +210,23 @@ struct MemoryReply {
 static_assert(sizeof(MemoryReply) == 8);
 inline constexpr uint32_t MEMORY_MESSAGES = 0;
 inline constexpr uint32_t MEMORY_PROCESS_VM = 1;
+
+/// ROCI_STATISTICS: text about the whole simulation from byte `offset` on. It is drawn up when `offset`
+/// is 0; the rest is asked for piece by piece.
+struct Statistics {
+  uint32_t format;
+  uint32_t offset;
+};
+static_assert(sizeof(Statistics) == 8);
+inline constexpr uint32_t STATISTICS_TABLE = 0;
+inline constexpr uint32_t STATISTICS_JSON = 1;
+
+/// Its reply, with at most MAX_DATA bytes of the text behind it.
+struct StatisticsReply {
+  /// Bytes of the whole text.
+  uint32_t total;
+  uint32_t reserved;
+};
+static_assert(sizeof(StatisticsReply) == 8);
 
 }  // namespace roci::vfio_user

@@ -201,6 +201,7 @@ void Channel::annotate() {
   if (annotated_) return;
   annotated_ = true;
   current_.bad = current_.bad || source_bad_;
+  current_.damaged = corrupted_ || current_.bad;
   if (underrun_) note("sender left a gap");
   if (source_bad_ && !underrun_) note("aborted by the sender");
   if (fate_.drop) note("dropped");

@@ -71,6 +71,7 @@ struct LinkCounters {
 struct FabricFrame {
   std::vector<uint8_t> bytes;
   bool bad = false;      ///< receiver sees a bad FCS
+  bool damaged = false;  ///< bytes or FCS are not those that were sent
   size_t from_port = 0;  ///< port that sent it into the fabric
   std::string comment;   ///< what happened to it on the way; empty = nothing
 };

@@ -114,6 +114,7 @@ void Fabric::collect(size_t channel) {
                                 .direction = TapEvent::Direction::received,
                                 .bytes = delivery.frame->bytes,
                                 .bad = delivery.frame->bad,
+                                .damaged = delivery.frame->damaged,
                                 .comment = delivery.frame->comment},
                                delivery.frame});
     }

@@ -62,6 +62,7 @@ struct TapEvent {
   Direction direction = Direction::sent;
   std::span<const uint8_t> bytes;  ///< without FCS
   bool bad = false;                ///< bad FCS or aborted
+  bool damaged = false;  ///< received: bytes or FCS are not those that were sent on this link
   bool lost = false;    ///< dropped: sent, but it will not arrive (received: on the last hop)
   std::string comment;  ///< what was done to it; empty = nothing
 };
@@ -131,6 +132,8 @@ class Fabric {
   explicit Fabric(const FabricConfig& config);
 
   size_t ports() const { return ports_.size(); }
+  /// Whether there is a switch.
+  bool switched() const { return switched_; }
   Port& port(size_t index) { return *ports_.at(index); }
   uint64_t cycle() const { return cycle_; }
 
@@ -200,7 +203,6 @@ class Fabric {
     std::shared_ptr<const FabricFrame> frame;
   };
 
-  bool switched() const { return switched_; }
   size_t entry_of(size_t port) const { return switched_ ? 2 * port : port; }
   size_t exit_of(size_t port) const { return switched_ ? 2 * port + 1 : 1 - port; }
   void exchange();

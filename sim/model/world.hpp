@@ -49,6 +49,11 @@ class WorldNic final : public InprocNic {
   void step(uint64_t cycles) override;
   std::optional<Neighbour> resolve(const Gid& gid) override;
 
+  /// Reads memory of a function as the NIC would, without time passing. @return false: bus error
+  bool peek(unsigned function, uint64_t addr, std::span<uint8_t> out) {
+    return memories_.read(static_cast<uint16_t>(function), addr, out);
+  }
+
   Nic& nic() { return *nic_; }
   const Nic& nic() const { return *nic_; }
   /// What watches its writes; null unless the world's configuration asks for it.

@@ -36,7 +36,7 @@ std::string name_of(const std::string& path) {
 std::string text_of(const sockaddr_un& address, socklen_t length) {
   const size_t size = length - offsetof(sockaddr_un, sun_path);
   std::string text(address.sun_path, size);
-  if (text.front() != 0) return text.c_str();
+  if (text.front() != 0) return text.substr(0, text.find(char{0}));
   std::replace(text.begin(), text.end(), '\0', '@');
   return text;
 }

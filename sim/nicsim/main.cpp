@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
     switch (options.command) {
       case Command::help: std::fputs(usage(options.help_about).c_str(), stdout); return 0;
       case Command::inject: return inject(options);
+      case Command::stats: return stats(options);
       case Command::run:
       case Command::serve: return run(options);
     }

@@ -20,6 +20,7 @@ namespace {
 constexpr unsigned kMaxNics = 64;
 constexpr size_t kMaxForeign = 64;
 constexpr double kMaxQuietMs = 60'000;
+constexpr double kMinWatchS = 0.1, kMaxWatchS = 3600;
 constexpr double kMaxNs = 1e9;
 constexpr double kHoldNs = 10'000;  // reorder: released after this at the latest
 constexpr double kWriteShare = 0.4;
@@ -86,23 +87,40 @@ std::array<uint8_t, 16> gid_address(const std::string& text) {
   return gid;
 }
 
+// Which subcommands know an option, and whether it has a value.
+constexpr unsigned kRun = 1, kServe = 2, kInject = 4, kStats = 8;
+enum class Value : uint8_t { none, optional, needed };
 struct Option {
-  bool run, serve, inject;  // where it is known
-  bool value;
+  unsigned commands;
+  Value value;
 };
 
 const std::map<std::string, Option>& known_options() {
+  constexpr unsigned simulations = kRun | kServe;
+  constexpr unsigned all = kRun | kServe | kInject | kStats;
   static const std::map<std::string, Option> known = {
-      {"--nics", {true, true, false, true}},     {"--config", {true, true, true, true}},
-      {"--pair", {true, false, false, false}},   {"--seed", {true, true, true, true}},
-      {"--loss", {true, true, false, true}},     {"--dup", {true, true, false, true}},
-      {"--reorder", {true, true, false, true}},  {"--corrupt", {true, true, false, true}},
-      {"--latency", {true, true, false, true}},  {"--memory-latency", {true, true, false, true}},
-      {"--rate", {true, true, false, true}},     {"--no-skip", {true, true, false, false}},
-      {"--pcap", {true, true, true, true}},      {"--report", {true, true, true, true}},
-      {"--dir", {false, true, false, true}},     {"--mac", {false, false, true, true}},
-      {"--gid", {false, false, true, true}},     {"--foreign", {true, true, false, true}},
-      {"--foreign-quiet", {true, true, false, true}}, {"--help", {true, true, true, false}},
+      {"--nics", {simulations, Value::needed}},
+      {"--config", {simulations | kInject, Value::needed}},
+      {"--pair", {kRun, Value::none}},
+      {"--seed", {simulations | kInject, Value::needed}},
+      {"--loss", {simulations, Value::needed}},
+      {"--dup", {simulations, Value::needed}},
+      {"--reorder", {simulations, Value::needed}},
+      {"--corrupt", {simulations, Value::needed}},
+      {"--latency", {simulations, Value::needed}},
+      {"--memory-latency", {simulations, Value::needed}},
+      {"--rate", {simulations, Value::needed}},
+      {"--no-skip", {simulations, Value::none}},
+      {"--pcap", {simulations | kInject, Value::needed}},
+      {"--report", {simulations | kInject, Value::needed}},
+      {"--foreign", {simulations, Value::needed}},
+      {"--foreign-quiet", {simulations, Value::needed}},
+      {"--dir", {kServe | kStats, Value::needed}},
+      {"--mac", {kInject, Value::needed}},
+      {"--gid", {kInject, Value::needed}},
+      {"--json", {kStats, Value::none}},
+      {"--watch", {kStats, Value::optional}},
+      {"--help", {all, Value::none}},
   };
   return known;
 }
@@ -146,6 +164,10 @@ void apply(Options& o, const std::string& name, const std::string& value) {
     o.foreign_quiet_ms = number(name, value, 0, kMaxQuietMs);
   } else if (name == "--dir") {
     o.folder = value;
+  } else if (name == "--json") {
+    o.json = true;
+  } else if (name == "--watch") {
+    o.watch_s = value.empty() ? 1 : number(name, value, kMinWatchS, kMaxWatchS);
   } else if (name == "--mac") {
     o.mac = mac_address(value);
   } else if (name == "--gid") {
@@ -154,15 +176,18 @@ void apply(Options& o, const std::string& name, const std::string& value) {
 }
 
 bool knows(const Option& option, Command command) {
-  return command == Command::run     ? option.run
-         : command == Command::serve ? option.serve
-                                     : option.inject;
+  const unsigned bit = command == Command::run      ? kRun
+                       : command == Command::serve  ? kServe
+                       : command == Command::inject ? kInject
+                                                    : kStats;
+  return (option.commands & bit) != 0;
 }
 
 std::optional<Command> command_of(const std::string& word) {
   if (word == "run") return Command::run;
   if (word == "serve") return Command::serve;
   if (word == "inject") return Command::inject;
+  if (word == "stats") return Command::stats;
   return std::nullopt;
 }
 
@@ -255,10 +280,10 @@ HostMemoryConfig Options::memory() const {
 
 Options parse_options(const std::vector<std::string>& words) {
   Options o;
-  if (words.empty()) throw UsageError("no subcommand: run, serve or inject");
+  if (words.empty()) throw UsageError("no subcommand: run, serve, stats or inject");
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return o;
   const auto command = command_of(words[0]);
-  if (!command) throw UsageError(words[0] + ": no subcommand; run, serve or inject");
+  if (!command) throw UsageError(words[0] + ": no subcommand; run, serve, stats or inject");
   o.command = *command;
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -280,7 +305,9 @@ Options parse_options(const std::vector<std::string>& words) {
       return o;
     }
     std::string value;
-    if (option->second.value) {
+    if (option->second.value == Value::optional) {
+      if (equals != std::string::npos) value = word.substr(equals + 1);
+    } else if (option->second.value == Value::needed) {
       if (equals != std::string::npos) {
         value = word.substr(equals + 1);
       } else if (++i < words.size()) {
@@ -331,6 +358,12 @@ std::string usage(Command command) {
              common +
              "  --dir DIR             folder of the sockets ($XDG_RUNTIME_DIR/roci, else\n"
              "                        roci-<uid> among the temporary files)\n";
+    case Command::stats:
+      return "nicsim stats [options]\n"
+             "Shows the counters of a simulation that runs: NICs, links, queue pairs; why any failed.\n"
+             "  --dir DIR             folder of its sockets ($ROCI_SIM, else the only one that runs)\n"
+             "  --json                everything, in one line (else a table of what is not 0)\n"
+             "  --watch[=S]           again every S seconds (1), until the simulation ends\n";
     case Command::inject:
       return "nicsim inject --pcap FILE --report FILE [options]\n"
              "Feeds the frames of a capture into a NIC and reports what becomes of each.\n"
@@ -345,6 +378,7 @@ std::string usage(Command command) {
   return "nicsim: RDMA NICs, simulated at register transfer level\n"
          "  nicsim run [options] -- PROGRAM ARGUMENTS\n"
          "  nicsim serve [options]\n"
+         "  nicsim stats [options]\n"
          "  nicsim inject --pcap FILE --report FILE [options]\n"
          "Each has --help.\n";
 }

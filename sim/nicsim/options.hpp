@@ -16,7 +16,7 @@
 
 namespace roci::sim {
 
-enum class Command : uint8_t { help, run, serve, inject };
+enum class Command : uint8_t { help, run, serve, inject, stats };
 
 /// Exit codes of nicsim itself; otherwise the program's.
 inline constexpr int kExitUsage = 2;
@@ -41,7 +41,9 @@ struct Options {
   std::string report;
   std::vector<std::string> foreign;   ///< sockets of ports of the switch for other implementations
   double foreign_quiet_ms = 20;       ///< wall time of silence there before time may be skipped
-  std::string folder;                 ///< serve: --dir, or empty
+  bool json = false;                  ///< stats: JSON, not a table
+  std::optional<double> watch_s;      ///< stats: again and again, with so many seconds between
+  std::string folder;                 ///< serve, stats: --dir, or empty
   std::optional<uint64_t> mac;        ///< inject: first wire byte most significant
   std::optional<std::array<uint8_t, 16>> gid;
   std::vector<std::string> program;   ///< run: program and arguments

@@ -2,6 +2,7 @@
 #include "nicsim/report.hpp"
 
 #include <roci/error.hpp>
+#include <roci_hwif_names.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -45,8 +46,44 @@ std::string to_json(const NicResult& nic) {
   });
   const LatencySummary& l = nic.post_to_cqe_ns;
   return "{\"counters\":{" + counters + "},\"post_to_cqe_ns\":" +
-         format("{\"min\":%llu,\"median\":%llu,\"max\":%llu,\"count\":%llu}}", wide(l.min),
-                wide(l.median), wide(l.max), wide(l.count));
+         format("{\"min\":%llu,\"median\":%llu,\"max\":%llu,\"count\":%llu}", wide(l.min),
+                wide(l.median), wide(l.max), wide(l.count)) +
+         (nic.qps.empty() ? "}" : ",\"qps\":[" + joined(nic.qps, [](const QueuePair& qp) {
+           return to_json(qp);
+         }) + "]}");
+}
+
+std::string to_json(const NakCounts& naks) {
+  return format("{\"sequence\":%llu,\"rnr\":%llu,\"invalid_request\":%llu,\"remote_access\":%llu,"
+                "\"remote_operational\":%llu}",
+                wide(naks.sequence), wide(naks.rnr), wide(naks.invalid_request),
+                wide(naks.remote_access), wide(naks.remote_operational));
+}
+
+}  // namespace
+
+std::string to_json(const QueuePair& qp) {
+  const auto name = [](const char* text) { return json_string(text); };
+  return format("{\"qpn\":%u,\"function\":%u,\"alive\":%s,\"state\":", qp.qpn, qp.function,
+                qp.alive ? "true" : "false") +
+         (qp.state ? name(to_string(*qp.state)) : "null") + ",\"dest_qpn\":" +
+         (qp.dest_qpn ? std::to_string(*qp.dest_qpn) : "null") +
+         format(",\"dest_mac\":\"%012llx\",\"requests\":{\"sent\":%llu,\"again\":%llu,\"lost\":%llu,"
+                "\"received\":%llu},",
+                wide(qp.dest_mac), wide(qp.requests_sent), wide(qp.requests_again),
+                wide(qp.requests_lost), wide(qp.requests_received)) +
+         format("\"rewinds\":{\"nak\":%llu,\"rnr\":%llu,\"other\":%llu},", wide(qp.rewinds_nak),
+                wide(qp.rewinds_rnr), wide(qp.rewinds_other)) +
+         format("\"acks\":{\"received\":%llu,\"sent\":%llu},\"responses\":{\"received\":%llu,"
+                "\"sent\":%llu},\"answers_lost\":%llu,",
+                wide(qp.acks_received), wide(qp.acks_sent), wide(qp.responses_received),
+                wide(qp.responses_sent), wide(qp.answers_lost)) +
+         "\"naks\":{\"received\":" + to_json(qp.naks_received) + ",\"sent\":" +
+         to_json(qp.naks_sent) +
+         format("},\"damaged\":%llu,\"completions\":%llu,\"failed\":%llu,\"flushed\":%llu,",
+                wide(qp.damaged_received), wide(qp.completions), wide(qp.failed), wide(qp.flushed)) +
+         "\"status\":" + name(to_string(qp.status)) +
+         ",\"vendor_status\":" + name(to_string(qp.vendor_status)) + "}";
 }
 
 std::string to_json(const ForeignResult& port) {
@@ -57,6 +94,8 @@ std::string to_json(const ForeignResult& port) {
                 wide(c.received), wide(c.sent), wide(c.no_peer), wide(c.full), wide(c.bad_fcs),
                 wide(c.runt), wide(c.oversize), wide(c.stranger));
 }
+
+namespace {
 
 std::string to_json(const LinkCounters& link) {
   return format(

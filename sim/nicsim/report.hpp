@@ -11,6 +11,7 @@
 #include "fabric/channel.hpp"
 #include "nicsim/foreign.hpp"
 #include "nicsim/latency.hpp"
+#include "nicsim/queue_pairs.hpp"
 
 namespace roci::sim {
 
@@ -24,6 +25,7 @@ struct ProgramResult {
 struct NicResult {
   std::vector<std::pair<std::string, uint64_t>> counters;
   LatencySummary post_to_cqe_ns;
+  std::vector<QueuePair> qps{};  ///< those of programs
 };
 
 /// A foreign port at the end.
@@ -41,7 +43,7 @@ struct RunReport {
   std::vector<ProgramResult> programs;
   std::vector<NicResult> nics;
   std::vector<LinkCounters> links;
-  std::vector<ForeignResult> foreign;  ///< their links are the last ones
+  std::vector<ForeignResult> foreign{};  ///< their links are the last ones
 };
 
 /// One frame of inject.
@@ -54,6 +56,8 @@ struct FrameFate {
 /// A string as JSON has it, with its quotes; bytes that are no UTF-8 become U+FFFD.
 std::string json_string(const std::string& text);
 std::string to_json(const RunReport& report);
+std::string to_json(const QueuePair& qp);
+std::string to_json(const ForeignResult& port);
 std::string to_json(const std::vector<FrameFate>& frames);
 
 /// Writes a whole file. @throws std::runtime_error with the name and the cause

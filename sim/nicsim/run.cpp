@@ -14,18 +14,23 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "capture/fabric_capture.hpp"
 #include "model/world.hpp"
 #include "nicsim/foreign.hpp"
+#include "nicsim/admin_watch.hpp"
 #include "nicsim/latency.hpp"
 #include "nicsim/management.hpp"
 #include "nicsim/progress.hpp"
+#include "nicsim/queue_pairs.hpp"
 #include "nicsim/report.hpp"
 #include "nicsim/session.hpp"
+#include "nicsim/statistics.hpp"
 #include "server/server.hpp"
 
 namespace roci::sim {
@@ -73,22 +78,19 @@ class WorldSimulation final : public Simulation {
 
 // A folder of its own for the sockets of `run`, gone in the end.
 class PrivateFolder {
-  static constexpr const char* kName = "/nicsim-XXXXXX";
-
  public:
   PrivateFolder() {
-    const char* runtime = getenv("XDG_RUNTIME_DIR");
-    const char* temporary = getenv("TMPDIR");
+    const std::string name = std::string("/") + kPrivateFolderPrefix + "XXXXXX";
     std::string base = "/tmp";
-    for (const char* place : {temporary, runtime}) {
-      if (place == nullptr || access(place, W_OK | X_OK) != 0) continue;
+    for (const std::string& place : private_folder_places()) {
+      if (access(place.c_str(), W_OK | X_OK) != 0) continue;
       // the names of sockets are short
-      if (std::strlen(place) + std::strlen(kName) + std::strlen("/roci99.sock") <
+      if (place.size() + name.size() + std::strlen("/roci99.sock") <
           sizeof sockaddr_un{}.sun_path) {
         base = place;
       }
     }
-    path_ = base + kName;
+    path_ = base + name;
     if (mkdtemp(path_.data()) == nullptr) {
       fail(errno, "no folder for sockets in %s: %s", base.c_str(), errno_text(errno).c_str());
     }
@@ -145,21 +147,150 @@ std::vector<uint64_t> to_ns(std::vector<uint64_t> samples, unsigned ns_per_cycle
   return samples;
 }
 
-void watch(World& world, std::vector<LatencyMeter>& meters, std::vector<ServedNic>& served) {
-  for (unsigned i = 0; i < world.size(); ++i) {
-    LatencyMeter& meter = meters[i];
-    Nic& nic = world.nic(i).nic();
-    nic.memory().set_observer([&meter, &nic](const MemoryAccess& access) {
-      if (access.write && access.ok) meter.stored(access.function, access.data, nic.cycle());
-    });
-    served[i].on_write = [&meter, &nic](unsigned function, uint32_t offset, uint64_t value) {
-      meter.written(function, offset, value, nic.cycle());
-    };
-    served[i].on_leave = [&meter](unsigned function) { meter.left(function); };
+// Names of the ports of the fabric. A lone NIC has a port without a NIC at the other end.
+std::vector<QueuePairs::Place> places_of(World& world, const ForeignPorts& foreign) {
+  std::vector<QueuePairs::Place> out;
+  for (size_t i = 0; i < world.fabric().ports(); ++i) {
+    if (i < world.size()) {
+      out.push_back({"roci" + std::to_string(i), world.nic(static_cast<unsigned>(i)).mac()});
+    } else if (foreign.all().empty()) {
+      out.push_back({"roci" + std::to_string(i), std::nullopt});
+    } else {
+      out.push_back({"foreign" + std::to_string(i - world.size()), std::nullopt});
+    }
+  }
+  return out;
+}
+
+// All that is looked at from outside of the chips.
+class Watch {
+ public:
+  Watch(World& world, const ForeignPorts& foreign, unsigned ns_per_cycle)
+      : world_(world),
+        foreign_(foreign),
+        ns_per_cycle_(ns_per_cycle),
+        places_(places_of(world, foreign)),
+        pairs_(places_),
+        meters_(world.size()) {
+    for (unsigned i = 0; i < world.size(); ++i) {
+      admins_.push_back(std::make_unique<AdminWatch>(
+          [&world, i](unsigned function, uint64_t address, std::span<uint8_t> out) {
+            return world.nic(i).peek(function, address, out);
+          },
+          AdminWatch::Events{
+              [this, i](unsigned function, uint32_t qpn, const hwif::ModifyQpInput& input) {
+                pairs_.modify(i, function, qpn, input);
+              },
+              [this, i](unsigned, uint32_t qpn) { pairs_.destroy(i, qpn); }}));
+      world.nic(i).nic().memory().set_observer(
+          [this, i](const MemoryAccess& access) { stored(i, access); });
+    }
+    world.fabric().add_tap([this](const TapEvent& event) { pairs_.frame(event); });
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // Has the server tell what clients do.
+  void serve(std::vector<ServedNic>& served) {
+    begin_ = world_.cycle();
+    for (unsigned i = 0; i < world_.size(); ++i) {
+      served[i].on_write = [this, i](unsigned function, uint32_t offset, uint64_t value) {
+        meters_[i].written(function, offset, value, world_.nic(i).nic().cycle());
+        admins_[i]->written(function, offset, value);
+      };
+      served[i].on_leave = [this, i](unsigned function) {
+        meters_[i].left(function);
+        admins_[i]->left(function);
+        pairs_.left(i, function);
+      };
+      served[i].statistics = [this](bool json) {
+        const std::lock_guard lock(world_.mutex());
+        return json ? to_json(statistics()) : to_table(statistics());
+      };
+    }
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& place : places_) out.push_back(place.name);
+    return out;
+  }
+  const LatencyMeter& meter(unsigned nic) const { return meters_[nic]; }
+  std::vector<QueuePair> pairs_of(unsigned nic) const {
+    std::vector<QueuePair> out;
+    for (const QueuePair* qp : pairs_.all()) {
+      if (qp->nic == nic) out.push_back(*qp);
+    }
+    return out;
+  }
+  bool failed() const {
+    const auto all = pairs_.all();
+    return std::any_of(all.begin(), all.end(), [](const QueuePair* qp) { return qp->failed != 0; });
+  }
+
+  // Reading counters lets some time of the NICs pass.
+  Statistics statistics() {
+    Statistics out;
+    out.simulated_ns = (world_.cycle() - begin_) * ns_per_cycle_;
+    std::vector<std::string> drops;
+    for (unsigned i = 0; i < world_.size(); ++i) {
+      out.nics.push_back({places_[i].name, read_counters(world_.nic(i)), pairs_of(i)});
+      drops.push_back(drops_of(out.nics.back().counters));
+    }
+    const Fabric& fabric = world_.fabric();
+    for (size_t i = 0; i < fabric.ports(); ++i) {
+      out.ports.push_back({places_[i].name, fabric.tx_counters(i), fabric.rx_counters(i)});
+    }
+    if (fabric.switched()) out.in_switch = fabric.switch_counters();
+    for (const auto& port : foreign_.all()) out.foreign.push_back({port->path(), port->counters()});
+    for (const QueuePair* qp : pairs_.all()) {
+      if (qp->failed != 0) out.failures.push_back(pairs_.explain(*qp, drops));
+    }
+    return out;
+  }
+
+ private:
+  void stored(unsigned nic, const MemoryAccess& access) {
+    if (!access.write || !access.ok) return;
+    meters_[nic].stored(access.function, access.data, world_.nic(nic).nic().cycle());
+    hwif::Cqe cqe{};
+    if (access.data.size() != sizeof cqe ||
+        !admins_[nic]->in_completion_ring(access.function, access.addr)) {
+      return;
+    }
+    std::memcpy(&cqe, access.data.data(), sizeof cqe);
+    pairs_.completed(nic, cqe);
+  }
+
+  World& world_;
+  const ForeignPorts& foreign_;
+  unsigned ns_per_cycle_;
+  uint64_t begin_ = 0;
+  std::vector<QueuePairs::Place> places_;
+  QueuePairs pairs_;
+  std::vector<LatencyMeter> meters_;
+  std::vector<std::unique_ptr<AdminWatch>> admins_;
+};
+
+// Why queue pairs failed, the first few.
+void say_failures(const std::vector<std::string>& lines) {
+  constexpr size_t most = 10;
+  for (size_t i = 0; i < std::min(most, lines.size()); ++i) say(lines[i]);
+  if (lines.size() > most) {
+    say("and " + std::to_string(lines.size() - most) + " more queue pairs failed: --report has all");
   }
 }
 
 }  // namespace
+
+std::vector<std::string> private_folder_places() {
+  std::vector<std::string> out{"/tmp"};
+  for (const char* variable : {"TMPDIR", "XDG_RUNTIME_DIR"}) {
+    const char* place = getenv(variable);
+    if (place != nullptr && *place != 0) out.emplace_back(place);
+  }
+  return out;
+}
 
 void say(const std::string& text) { std::fprintf(stderr, "nicsim: %s\n", text.c_str()); }
 
@@ -201,18 +332,11 @@ int run(const Options& options) {
     nics.push_back(describe(world, i));
   }
   foreign.attach(world.fabric(), world.size());
-  std::vector<LatencyMeter> meters(world.size());
-  watch(world, meters, nics);
+  Watch watch(world, foreign, options.ns_per_cycle());
+  watch.serve(nics);
   std::optional<FabricCapture> capture;
   if (!options.pcap.empty()) {
-    // a lone NIC has a port without a NIC at the other end
-    std::vector<std::string> names;
-    for (size_t i = 0; i < world.fabric().ports(); ++i) {
-      names.push_back(foreign.all().empty() || i < world.size()
-                          ? "roci" + std::to_string(i)
-                          : "foreign" + std::to_string(i - world.size()));
-    }
-    capture.emplace(world.fabric(), options.pcap, names, options.ns_per_cycle());
+    capture.emplace(world.fabric(), options.pcap, watch.names(), options.ns_per_cycle());
   }
 
   int status = 0;
@@ -253,10 +377,10 @@ int run(const Options& options) {
   report.simulated_ns = report.cycles * options.ns_per_cycle();
   std::vector<uint64_t> all;
   for (unsigned i = 0; i < world.size(); ++i) {
-    const auto samples = to_ns(meters[i].samples(), options.ns_per_cycle());
+    const auto samples = to_ns(watch.meter(i).samples(), options.ns_per_cycle());
     all.insert(all.end(), samples.begin(), samples.end());
     if (!options.report.empty()) {
-      report.nics.push_back({read_counters(world.nic(i)), summarise(samples)});
+      report.nics.push_back({read_counters(world.nic(i)), summarise(samples), watch.pairs_of(i)});
     }
   }
   for (size_t i = 0; i < world.fabric().links(); ++i) {
@@ -269,6 +393,8 @@ int run(const Options& options) {
   report.wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!options.report.empty()) write_file(options.report, to_json(report));
+  world.fabric().finish_taps();
+  if (watch.failed()) say_failures(watch.statistics().failures);
   const LatencySummary total = summarise(std::move(all));
   if (total.count != 0) {
     say("doorbell to completion, median of " + std::to_string(total.count) + ":");

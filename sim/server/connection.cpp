@@ -184,7 +184,8 @@ void Connection::handle(Message& message) {
     }
     return;
   }
-  const bool question = command == Command::ROCI_NIC_INFO || command == Command::ROCI_RESOLVE;
+  const bool question = command == Command::ROCI_NIC_INFO || command == Command::ROCI_RESOLVE ||
+                        command == Command::ROCI_STATISTICS;
   if (!function_ && !question) {
     refuse(message, EPERM);
     return;
@@ -222,6 +223,7 @@ void Connection::dispatch(Message& message) {
     }
     case Command::ROCI_NIC_INFO: return nic_info(message);
     case Command::ROCI_RESOLVE: return resolve(message);
+    case Command::ROCI_STATISTICS: return statistics(message);
     case Command::ROCI_MEMORY: return reach_memory(message);
     default: return refuse(message, ENOTSUP);
   }
@@ -299,6 +301,19 @@ void Connection::resolve(const Message& message) {
   vfio_user::ResolveReply answer{};
   std::memcpy(answer.mac, neighbour->mac.bytes, sizeof answer.mac);
   reply(message, vfio_user::bytes_of(answer));
+}
+
+void Connection::statistics(const Message& message) {
+  vfio_user::Statistics ask{};
+  if (!load(message, ask) || ask.format > vfio_user::STATISTICS_JSON) return refuse(message, EINVAL);
+  if (!nic_.statistics) return refuse(message, ENOTSUP);
+  if (ask.offset == 0) statistics_ = nic_.statistics(ask.format == vfio_user::STATISTICS_JSON);
+  if (ask.offset > statistics_.size()) return refuse(message, EINVAL);
+  const vfio_user::StatisticsReply answer{static_cast<uint32_t>(statistics_.size()), 0};
+  const std::span text(reinterpret_cast<const uint8_t*>(statistics_.data()), statistics_.size());
+  const auto rest = text.subspan(ask.offset);
+  reply(message, vfio_user::bytes_of(answer),
+        rest.first(std::min<size_t>(rest.size(), vfio_user::MAX_DATA)));
 }
 
 // ---- registers ----------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ struct ServedNic {
   std::vector<uint16_t> pkeys;
   /// Sees each write of BAR0 before the NIC does: (function, offset, value). May be empty.
   std::function<void(unsigned, uint32_t, uint64_t)> on_write;
+  /// Text about the whole simulation, as a table or as JSON. May be empty.
+  std::function<std::string(bool json)> statistics;
   /// The client of a function is gone. May be empty.
   std::function<void(unsigned)> on_leave;
 };
@@ -81,6 +83,7 @@ class Connection {
   void dma_unmap(const Message& message);
   void nic_info(const Message& message);
   void resolve(const Message& message);
+  void statistics(const Message& message);
   void reach_memory(const Message& message);
   void write_bar(uint32_t offset, uint64_t value);
   void raise(unsigned vector);
@@ -102,6 +105,7 @@ class Connection {
   std::deque<Message> backlog_;   // arrived while an answer was awaited
   size_t backlog_bytes_ = 0;      // in it
   size_t backlog_fds_ = 0;        // messages in it with descriptors
+  std::string statistics_;        // that it is reading
   uint16_t last_id_ = 0;
 };
 

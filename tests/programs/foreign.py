@@ -162,9 +162,9 @@ class Program:
             self.process.stderr.close()
 
 
-def start(command, env=None):
+def start(command, env=None, **more):
     return Program(subprocess.Popen([str(word) for word in command], env=env,
-                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more))
 
 
 def pattern(length, start_at=0):

@@ -11,7 +11,7 @@ import sys
 from pyverbs import enums as e
 from pyverbs.addr import AHAttr, GID, GlobalRoute
 from pyverbs.cq import CQ
-from pyverbs.device import Context
+from pyverbs.device import Context, get_device_list
 from pyverbs.mr import MR
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
@@ -25,7 +25,7 @@ class Side:
     """The NIC's end."""
 
     def __init__(self):
-        self.context = Context(name="roci0")
+        self.context = Context(name=min(device.name.decode() for device in get_device_list()))
         self.pd = PD(self.context)
         self.mr = MR(self.pd, SIZE, ACCESS)
         self.cq = CQ(self.context, 16)

@@ -15,9 +15,11 @@ import bench
 import failures
 import foreign
 import frames
+import nicsim_stats
 import transfers
 
-GROUPS = {**transfers.GROUPS, **failures.GROUPS, **frames.GROUPS, **foreign.GROUPS}
+GROUPS = {**transfers.GROUPS, **failures.GROUPS, **frames.GROUPS, **foreign.GROUPS,
+          **nicsim_stats.GROUPS}
 
 
 def main():

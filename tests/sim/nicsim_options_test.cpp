@@ -55,6 +55,24 @@ TEST_CASE("a refused number is told with its range, as people write numbers") {
         std::string::npos);
 }
 
+TEST_CASE("stats: where, how, how often") {
+  const Options once = parse({"stats"});
+  CHECK(once.command == Command::stats);
+  CHECK(once.folder.empty());
+  CHECK_FALSE(once.json);
+  CHECK_FALSE(once.watch_s);
+  const Options often = parse({"stats", "--watch", "--dir", "/tmp/x", "--json"});
+  CHECK(often.watch_s == 1.0);
+  CHECK(often.folder == "/tmp/x");
+  CHECK(often.json);
+  CHECK(parse({"stats", "--watch=0.5"}).watch_s == 0.5);
+  CHECK(refusal({"stats", "--watch=0"}).find("not a number from 0.1") != std::string::npos);
+  CHECK(refusal({"stats", "--json=1"}) == "--json takes no value");
+  CHECK(refusal({"stats", "--nics", "2"}) == "--nics: stats has no such option");
+  CHECK(refusal({"stats", "prog"}) == "prog: stats takes no program");
+  CHECK(refusal({"run", "--dir", "x", "--", "true"}) == "--dir: run has no such option");
+}
+
 TEST_CASE("foreign ports: behind the NICs, at a switch; each place once") {
   const Options o = parse({"serve", "--nics", "2", "--foreign", "/tmp/a", "--foreign=b",
                            "--foreign-quiet", "0.5"});

@@ -86,6 +86,10 @@ struct Served {
     options.dma_deadline = deadline;
     std::vector<sim::ServedNic> nics{served(a), served(b)};
     nics[0].on_write = [this](unsigned, uint32_t, uint64_t) { ++writes; };
+    nics[0].statistics = [this](bool json) {
+      ++drawn_up;
+      return std::string(json ? 40000 : 3, json ? 'j' : 't') + "!";
+    };
     nics[0].on_leave = [this](unsigned function) { left = function; };
     server = std::make_unique<sim::Server>(std::move(nics), options);
     thread = std::thread([this] {
@@ -121,7 +125,7 @@ struct Served {
   Folder folder;
   FakeFabric fabric;
   FakeNic a, b;
-  std::atomic<unsigned> writes{0}, left{0};
+  std::atomic<unsigned> writes{0}, left{0}, drawn_up{0};
   std::unique_ptr<sim::Server> server;
   std::atomic<bool> stop{false};
   bool busy = false;
@@ -207,6 +211,41 @@ TEST_CASE("a NIC tells what it is without giving a function away") {
   CHECK(nics[0].gids[0].gid == world.a.gids()[0].get<hwif::GidEntry::gid>());
   CHECK(list_simulated_nics(world.folder.path, "roci1").size() == 1);
   CHECK(world.functions_free(world.a) == world.a.config().functions - 1);
+}
+
+TEST_CASE("statistics come in pieces, of one moment, and take no function") {
+  Served world;
+  const unsigned free = world.functions_free(world.a);
+  using vfio_user::Command;
+  Raw raw(world.socket(0));
+  REQUIRE(raw.greet("{\"capabilities\":{\"roci\":{\"role\":\"query\"}}}") == 0);
+  CHECK(world.functions_free(world.a) == free);
+  std::string text;
+  uint32_t total = 1;
+  unsigned pieces = 0;
+  for (; text.size() < total; ++pieces) {
+    REQUIRE(raw.ask(Command::ROCI_STATISTICS,
+                    vfio_user::Statistics{vfio_user::STATISTICS_JSON,
+                                          static_cast<uint32_t>(text.size())}) == 0);
+    vfio_user::StatisticsReply answer{};
+    REQUIRE(raw.reply.body.size() > sizeof answer);
+    std::memcpy(&answer, raw.reply.body.data(), sizeof answer);
+    total = answer.total;
+    text.append(raw.reply.body.begin() + sizeof answer, raw.reply.body.end());
+  }
+  CHECK(text == std::string(40000, 'j') + "!");
+  CHECK(pieces == 3);
+  CHECK(world.drawn_up == 1);
+  const vfio_user::Statistics table{vfio_user::STATISTICS_TABLE, 0};
+  CHECK(raw.ask(Command::ROCI_STATISTICS, table) == 0);
+  CHECK(std::string(raw.reply.body.begin() + sizeof(vfio_user::StatisticsReply),
+                    raw.reply.body.end()) == "ttt!");
+  CHECK(raw.ask(Command::ROCI_STATISTICS, vfio_user::Statistics{0, 5}) == EINVAL);
+  CHECK(raw.ask(Command::ROCI_STATISTICS, vfio_user::Statistics{2, 0}) == EINVAL);
+  CHECK(raw.ask(Command::ROCI_STATISTICS, uint32_t{0}) == EINVAL);
+  Raw other(world.socket(1));  // has none
+  REQUIRE(other.greet("{\"capabilities\":{\"roci\":{\"role\":\"query\"}}}") == 0);
+  CHECK(other.ask(Command::ROCI_STATISTICS, table) == ENOTSUP);
 }
 
 TEST_CASE("the host stack transfers through the socket, memory by the kernel") {
