@@ -16,6 +16,9 @@ namespace {
 // Silence after which nothing can be under way any more: longer than reset and boot.
 constexpr uint64_t kBootCycles = 2'000'000;
 
+// No timer runs.
+constexpr uint32_t kNoTimer = std::numeric_limits<uint32_t>::max();
+
 // A BAR read that takes longer is a hang of the NIC.
 constexpr uint64_t kBarReadCycles = 100'000;
 
@@ -186,25 +189,43 @@ bool World::frozen() const {
   });
 }
 
-bool World::skip_to_timer() {
-  uint32_t ticks = std::numeric_limits<uint32_t>::max();
+uint32_t World::ticks_to_timer() const {
+  uint32_t ticks = kNoTimer;
   for (const auto& nic : nics_) {
     if (const auto t = nic->nic().ticks_to_expiry()) ticks = std::min(ticks, *t);
   }
-  if (ticks == std::numeric_limits<uint32_t>::max()) return false;
-  // the tick in which the timer acts is simulated
-  if (ticks > 1) {
-    for (auto& nic : nics_) nic->nic().skip_ticks(ticks - 1);
-    fabric_->skip_to(fabric_->cycle() + uint64_t{ticks - 1} * nics_.front()->nic().tick_cycles());
+  return ticks;
+}
+
+void World::skip(uint32_t ticks) {
+  for (auto& nic : nics_) nic->nic().skip_ticks(ticks);
+  fabric_->skip_to(fabric_->cycle() + uint64_t{ticks} * nics_.front()->nic().tick_cycles());
+}
+
+uint64_t World::pass(uint64_t cycles) {
+  if (config_.skip_time && may_skip_ && at_rest()) {
+    const uint64_t tick = nics_.front()->nic().tick_cycles();
+    // the tick in which a timer acts is simulated
+    const uint64_t ticks =
+        std::min<uint64_t>(std::max(ticks_to_timer(), uint32_t{1}) - 1, cycles / tick);
+    if (ticks != 0) {
+      skip(static_cast<uint32_t>(ticks));
+      return ticks * tick;
+    }
   }
-  return true;
+  const uint64_t now = std::clamp<uint64_t>(cycles, 1, quantum_);
+  advance(now);
+  return now;
 }
 
 void World::run(uint64_t cycles) {
   for (uint64_t left = cycles; left != 0;) {
     if (at_rest()) {
       if (frozen()) return;
-      if (config_.skip_time && may_skip_ && !skip_to_timer()) return;
+      if (config_.skip_time && may_skip_) {
+        // the tick in which the timer acts is simulated
+        if (const uint32_t ticks = ticks_to_timer(); ticks > 1) skip(ticks - 1);
+      }
     }
     const uint64_t now = std::min(left, quantum_);
     advance(now);

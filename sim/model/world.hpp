@@ -104,6 +104,10 @@ class World {
 
   /// Lets everything run for `cycles` cycles, or until it rests.
   void run(uint64_t cycles);
+  /// Lets a piece of time pass, `cycles` at most: for a tester that has to act at a certain time. At
+  /// rest that is up to the next timer at once, else a few cycles.
+  /// @return cycles that passed, at least 1
+  uint64_t pass(uint64_t cycles);
   /// Nothing is under way anywhere and no timer runs: time stands still until somebody acts.
   bool frozen() const;
   /// Whether time may be skipped, if the configuration has it at all (it may at first): not while
@@ -119,8 +123,10 @@ class World {
   bool at_rest() const;
   // `cycles` cycles, at rest or not.
   void advance(uint64_t cycles);
-  // At rest: lets time pass at once up to the next timer. False if none runs.
-  bool skip_to_timer();
+  // Ticks until the next timer acts; the largest number if none runs.
+  uint32_t ticks_to_timer() const;
+  // At rest: lets ticks pass at once.
+  void skip(uint32_t ticks);
 
   WorldConfig config_;
   std::recursive_mutex mutex_;
