@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause-Patent
 #
 # The verbs of the project. Each one calls cmake, ctest or a tool; nothing is built here.
-# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow (soak, synth, fit).
+# Options: BUILD=<folder> (default build), JOBS=<n>, CONFIG=wide|narrow (conformance, soak, synth, fit).
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -14,8 +14,8 @@ MAKEFLAGS += --no-print-directory
 
 cmake_build = cmake --build $(BUILD) -j $(JOBS)
 
-.PHONY: help setup configure build demo test lint docs-check soak synth fit bench formal firmware
-.PHONY: docs clean
+.PHONY: help setup configure build demo test lint docs-check conformance soak synth fit bench formal
+.PHONY: firmware docs clean
 
 help:
 	@sed -n 's/^## /  make /p' $(MAKEFILE_LIST)
@@ -55,6 +55,13 @@ docs: setup
 ## docs-check  generated pages are current, links and citations lead somewhere, pages match the code
 docs-check: setup
 	@$(PYTHON) tools/docs_check.py
+
+## conformance scenarios of wire.md 4: table, build/conformance.json, captures of failures (ARGS="17": one)
+conformance: configure
+	@$(cmake_build) --target roci_conformance
+	@rm -rf $(BUILD)/conformance
+	@$(BUILD)/roci-conformance --config $(or $(CONFIG),wide) --seed $(or $(SEED),1) \
+	  --json $(BUILD)/conformance.json --captures $(BUILD)/conformance $(ARGS)
 
 ## soak        long random run with losses: MESSAGES=10000 SEED=1 CONFIG=wide|narrow ARGS="--pcap FILE"
 soak: configure

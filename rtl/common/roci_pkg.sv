@@ -191,7 +191,7 @@ package roci_pkg;
     addr_t va;                       // RETH, AtomicETH
     mkey_t rkey;                     // RETH, AtomicETH
     logic [31:0] dma_length;         // RETH
-    logic [31:0] imm;                // ImmDt (wire bytes, unswapped) or IETH
+    logic [31:0] imm;                // ImmDt or IETH, its first byte on top
     logic [7:0] syndrome;            // AETH
     logic [23:0] msn;                // AETH
     sq_index_t wqe_index;            // requests: the WQE this packet belongs to; READ responses: above

@@ -122,7 +122,7 @@ module requester_wqe_front (
     head.fence = control.fence;
     head.solicited = control.solicited;
     head.inline_data = control.inline_data || is_atomic;
-    head.imm = control.imm_or_key;
+    head.imm = control.imm_or_key;                   // a key; immediate data: see below
     head.length = control.length;
     head.va = remote.va;
     head.rkey = remote.rkey;
@@ -150,6 +150,8 @@ module requester_wqe_front (
       end
       default: head.kind = requester_send_pkg::KIND_OTHER;
     endcase
+    // four bytes in their order on the wire (wire.md 1.3), where a number has its first byte on top
+    if (head.has_imm) head.imm = roci_lane_pkg::reversed(control.imm_or_key);
 
     if (bad_blocks) begin
       head.vendor_status = roci_hwif_pkg::VENDOR_STATUS_WQE_BLOCKS;

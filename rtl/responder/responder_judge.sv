@@ -229,7 +229,8 @@ module responder_judge (
     action_o.length = begins ? request_i.dma_length : row_i.total;
     if (is_send) action_o.length = (begins ? 32'd0 : row_i.total) + payload;
     action_o.imm_valid = imm;
-    action_o.imm = request_i.imm;
+    // of the wire bytes the first one is the first in memory, too; a key is a number (wire.md 1.3)
+    action_o.imm = imm ? roci_lane_pkg::reversed(request_i.imm) : request_i.imm;
     if (is_atomic) begin
       // the search for a duplicate and packet_rx_commit want them
       action_o.length = request_i.op == responder_pkg::OP_CMP_SWAP

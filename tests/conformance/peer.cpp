@@ -16,6 +16,18 @@ Peer::Peer(FramePort& wire, const wirecodec::Mac& device_mac, const wirecodec::G
   path_.dgid = device_gid;
 }
 
+void Peer::use_gid(const wirecodec::Gid& gid, std::optional<uint16_t> vid) {
+  path_.dgid = gid;
+  vid_ = vid;
+  path_.vlan.reset();
+  if (vid) path_.vlan = wirecodec::VlanTag{0, false, *vid};
+}
+
+void Peer::use_pkey(uint16_t own, uint16_t of_device) {
+  path_.pkey = own;
+  pkey_ = of_device;
+}
+
 void Peer::send(const Frame& frame) { send_as_is(wirecodec::finish(frame)); }
 
 void Peer::send_as_is(const Frame& frame, bool bad_fcs) {

@@ -72,10 +72,10 @@ class Peer {
   /// What was wrong with frames of the device, whichever script runs: fields that no device may send
   /// like that (wire.md 1).
   const std::vector<std::string>& complaints() const { return complaints_; }
-  /// P_Key that its frames must have.
-  void expect_pkey(uint16_t pkey) { pkey_ = pkey; }
-  /// VLAN that its frames must have.
-  void expect_vlan(std::optional<uint16_t> vid) { vid_ = vid; }
+  /// From now on frames go to another GID of the device and with a tag, and come likewise.
+  void use_gid(const wirecodec::Gid& gid, std::optional<uint16_t> vid);
+  /// From now on frames have this P_Key, and the device's own have to have that one.
+  void use_pkey(uint16_t own, uint16_t of_device);
 
  private:
   void read_wire();

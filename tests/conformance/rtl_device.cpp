@@ -13,7 +13,8 @@
 #include <roci/qp.hpp>
 #include <roci_hwif_names.hpp>
 
-#include <cstdlib>
+#include <sys/mman.h>
+
 #include <cstring>
 #include <deque>
 #include <map>
@@ -79,29 +80,35 @@ class FabricPort final : public FramePort {
 
 class RtlMemory final : public Memory {
  public:
-  RtlMemory(Pd& pd, size_t bytes, unsigned access)
-      : bytes_(bytes),
-        memory_(static_cast<uint8_t*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage))) {
-    if (memory_ == nullptr) throw std::bad_alloc();
-    std::memset(memory_.get(), 0, bytes);
-    mr_ = std::make_unique<Mr>(pd, memory_.get(), bytes, address(), access);
+  RtlMemory(Pd& pd, size_t bytes, unsigned access) : bytes_(bytes), memory_(bytes) {
+    mr_ = std::make_unique<Mr>(pd, memory_.at, bytes, address(), access);
     lkey_ = mr_->lkey();
     rkey_ = mr_->rkey();
   }
-  uint8_t* data() override { return memory_.get(); }
+  uint8_t* data() override { return memory_.at; }
   size_t size() const override { return bytes_; }
-  uint64_t address() const override { return reinterpret_cast<uintptr_t>(memory_.get()); }
+  uint64_t address() const override { return reinterpret_cast<uintptr_t>(memory_.at); }
   uint32_t lkey() const override { return lkey_; }
   uint32_t rkey() const override { return rkey_; }
   void deregister() override { mr_ = nullptr; }
 
  private:
-  static constexpr size_t kPage = 4096;
-  struct Free {
-    void operator()(uint8_t* memory) const { std::free(memory); }
+  // Pages that are there when somebody looks: a scenario has gigabytes.
+  struct Pages {
+    explicit Pages(size_t count) : bytes(count) {
+      void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (memory == MAP_FAILED) throw std::bad_alloc();
+      at = static_cast<uint8_t*>(memory);
+    }
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    ~Pages() { munmap(at, bytes); }
+    const size_t bytes;
+    uint8_t* at = nullptr;
   };
-  size_t bytes_;
-  std::unique_ptr<uint8_t, Free> memory_;
+  const size_t bytes_;
+  Pages memory_;
   std::unique_ptr<Mr> mr_;
   uint32_t lkey_ = 0, rkey_ = 0;
 };

@@ -54,6 +54,18 @@ void play(Bench& bench) {
     completes(" sent again");
     link.expect_ack(link.collect(), kAck, frames.back().bth.psn, what + " sent again");
     renumber();
+    // its own: the bytes on the wire are those of the work request
+    std::copy(data.begin(), data.end(), memory->data());
+    link.post(IBV_WR_RDMA_WRITE_WITH_IMM, memory->sge(0, data.size()), wr_id, IBV_SEND_SIGNALED,
+              kPeerMemory, htonl(0xdeadbeef));
+    const auto own = link.collect();
+    bench.expect(!own.empty() && own.back().opcode() == frames.back().bth.opcode &&
+                     own.back().frame.immdt == wirecodec::ImmDt{imm},
+                 say("its own ", what, " has the immediate: ",
+                     own.empty() ? "nothing" : wirecodec::describe(own.back().frame)));
+    bench.require(!own.empty(), "its own " + what);
+    link.send(link.ack(own.back().psn(), kAck, only ? 1 : 2));
+    link.sent(wr_id);
     bench.saw(say(what, ": RECV_RDMA_WITH_IMM, byte_len ", data.size(), "; without a receive: ",
                   link.tell(refused)));
   }

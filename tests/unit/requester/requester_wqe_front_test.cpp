@@ -154,7 +154,7 @@ TEST_CASE("all forms of WQEs") {
         x.solicited = w.solicited;
         x.inline_data = w.inline_data || w.is_atomic();
         x.datagram = w.datagram && w.op != kNop;
-        x.imm = w.imm;
+        x.imm = w.has_imm() ? __builtin_bswap32(w.imm) : w.imm;  // bytes in wire order
         x.length = w.length;
         x.va = w.va;
         x.rkey = w.rkey;

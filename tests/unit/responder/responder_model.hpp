@@ -517,7 +517,7 @@ class RxModel {
     c.flags = static_cast<std::uint8_t>((h.solicited ? 4 : 0) | (h.vlan_valid ? 2 : 0) |
                                         (config.datagram() ? 1 : 0));
     c.tci = h.vlan_valid ? h.tci : 0;
-    c.imm_or_key = has_imm(h.opcode & 0x1fu) ? h.imm : 0;
+    c.imm_or_key = has_imm(h.opcode & 0x1fu) ? __builtin_bswap32(h.imm) : 0;  // wire bytes
     c.pkey_index = config.datagram() ? static_cast<std::uint16_t>(h.va >> 32 & 3) : 0;
   }
 

@@ -165,7 +165,7 @@ void feed(Bench& b, RxModel& m, const rp::rx_packet_t& p, ReceiveQueue& queue) {
   if (is_atomic(op)) a.length = op == CMP_SWAP ? 0xc0000001u : 0xc0000000u;
   a.message_last = is_last(op) || is_only(op);
   a.imm_valid = has_imm(op);
-  a.imm = h.imm;
+  a.imm = has_imm(op) ? __builtin_bswap32(h.imm) : h.imm;
   if (is_atomic(op)) {
     a.imm = static_cast<std::uint32_t>((m.config.replay_base + m.reads % m.config.ring()) |
                                        (op == CMP_SWAP ? 0x80000000u : 0));
