@@ -56,7 +56,7 @@ docs: setup
 docs-check: setup
 	@$(PYTHON) tools/docs_check.py
 
-## conformance scenarios of wire.md 4: table, build/conformance.json, captures of failures (ARGS="17": one)
+## conformance scenarios of wire.md 4: a table, build/conformance.json, captures of failures; ARGS=17: one
 conformance: configure
 	@$(cmake_build) --target roci_conformance
 	@rm -rf $(BUILD)/conformance

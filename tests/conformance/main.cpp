@@ -36,7 +36,8 @@ constexpr const char* kHelp =
     "  --seed S        of data, lengths and of what the models leave open (1)\n"
     "  --pcap FILE     capture of the scenario, passed or not; for one scenario\n"
     "  --captures DIR  a capture of each that failed: DIR/17.pcapng\n"
-    "  --json FILE     {\"scenarios\":[{\"id\":17,\"name\":\"\",\"verdict\":\"pass|fail\",\"seen\":\"\"}]}\n"
+    "  --json FILE     {\"scenarios\":[{\"id\":17,\"name\":\"\",\"verdict\":\"pass|fail\","
+    "\"seen\":\"\"}]}\n"
     "  --list          only tells which there are\n"
     "  --quiet         no progress on stderr\n"
     "Exit status 0: all passed; 1: one failed; 2: wrong options.\n";

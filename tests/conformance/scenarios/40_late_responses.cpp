@@ -52,8 +52,9 @@ void play(Bench& bench) {
   }
 }
 
-const Scenario kScenario{40, "READ responses after the queue pair moved to ERR, RESET, or its QPN was re-used",
-                         "dropped, no DMA", play};
+const Scenario kScenario{
+    40, "READ responses after the queue pair moved to ERR, RESET, or its QPN was re-used",
+    "dropped, no DMA", play};
 
 }  // namespace
 }  // namespace roci::conformance
