@@ -63,11 +63,11 @@ conformance: configure
 	@$(BUILD)/roci-conformance --config $(or $(CONFIG),wide) --seed $(or $(SEED),1) \
 	  --json $(BUILD)/conformance.json --captures $(BUILD)/conformance $(ARGS)
 
-## soak        long random run with losses: MESSAGES=10000 SEED=1 CONFIG=wide|narrow ARGS="--pcap FILE"
+## soak        long random run with losses: MESSAGES=10000 SEED=1 CONFIG=wide|narrow RATES=drop=1%,dup=1%
 soak: configure
 	@$(cmake_build) --target roci_soak
 	@$(BUILD)/roci-soak --messages $(or $(MESSAGES),10000) --seed $(or $(SEED),1) \
-	  --config $(or $(CONFIG),wide) $(ARGS)
+	  --config $(or $(CONFIG),wide) $(addprefix --rates ,$(RATES)) $(ARGS)
 
 ## synth       area and logic depth of both configurations (CONFIG=wide|narrow: one of them)
 synth: configure

@@ -3,13 +3,16 @@
 // The soak as a program: `make soak MESSAGES=N SEED=S CONFIG=wide|narrow`.
 #include "soak.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 using roci::soak::SoakConfig;
 
@@ -19,10 +22,12 @@ namespace {
 constexpr uint64_t kMaxPairs = 1024;
 constexpr uint64_t kMaxBytes = 1 << 30;
 constexpr double kMaxImpair = 100;  // every frame is lost
+constexpr double kMaxStalls = 0.9;
 
 constexpr const char* kUsage =
     "usage: roci-soak [--messages N] [--seed S] [--config wide|narrow] [--pairs N]\n"
-    "                 [--loopback-pairs N] [--max-bytes N] [--impair FACTOR] [--no-memory-noise]\n"
+    "                 [--loopback-pairs N] [--max-bytes N] [--impair FACTOR] [--rates LIST]\n"
+    "                 [--stalls P] [--no-memory-noise]\n"
     "                 [--pcap FILE] [--quiet]\n";
 
 // Behind kUsage; defaults from SoakConfig.
@@ -39,6 +44,9 @@ void help() {
       "  --loopback-pairs N  and inside the first one (%u)\n"
       "  --max-bytes N       of a message (%zu)\n"
       "  --impair FACTOR     1: 1 %% drop, duplicate and reorder, 0.5 %% corruption; 0: none (%g)\n"
+      "  --rates LIST        instead, one by one: drop=P,dup=P,reorder=P,corrupt=P,delay=P; P is a\n"
+      "                      fraction or 1%%, per frame and direction, 0 for what is not named\n"
+      "  --stalls P          of host memory: probability per cycle and channel (%g)\n"
       "  --no-memory-noise   host memory without jitter, reordering and stalls\n"
       "  --pcap FILE         captures what crosses the link, with simulated time\n"
       "  --quiet             no progress on stderr\n"
@@ -46,7 +54,7 @@ void help() {
       "options are wrong.\n",
       kUsage, static_cast<unsigned long long>(config.messages),
       static_cast<unsigned long long>(config.seed), config.pairs, config.loopback_pairs,
-      config.max_bytes, config.impair);
+      config.max_bytes, config.impair, config.stalls);
 }
 
 uint64_t number(const std::string& text, uint64_t low = 0, uint64_t high = ~uint64_t{0}) {
@@ -70,6 +78,40 @@ double factor(const std::string& text) {
                                 std::to_string(static_cast<int>(kMaxImpair)) + ": " + text);
   }
   return value;
+}
+
+// "0.01" or "1%".
+double probability(std::string text) {
+  const bool percent = !text.empty() && text.back() == '%';
+  if (percent) text.pop_back();
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end) / (percent ? 100 : 1);
+  if (text.empty() || *end != 0 || !(value >= 0 && value <= 1)) {
+    throw std::invalid_argument("not a fraction from 0 to 1 nor a percentage: " + text);
+  }
+  return value;
+}
+
+// "drop=1%,dup=0.5%".
+roci::sim::Impairments rates(const std::string& text) {
+  roci::sim::Impairments out;
+  const std::pair<const char*, double*> known[] = {{"drop", &out.drop},
+                                                   {"dup", &out.duplicate},
+                                                   {"reorder", &out.reorder},
+                                                   {"corrupt", &out.corrupt},
+                                                   {"delay", &out.delay}};
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const size_t equals = part.find('=');
+    const auto* rate = std::find_if(std::begin(known), std::end(known), [&](const auto& entry) {
+      return equals != std::string::npos && part.compare(0, equals, entry.first) == 0;
+    });
+    if (rate == std::end(known)) throw std::invalid_argument("no rate: " + part);
+    *rate->second = probability(part.substr(equals + 1));
+    begin = end + 1;
+  }
+  return out;
 }
 
 SoakConfig parse(int argc, char** argv) {
@@ -98,6 +140,12 @@ SoakConfig parse(int argc, char** argv) {
       config.max_bytes = number(value, 0, kMaxBytes);
     } else if (option == "--impair") {
       config.impair = factor(value);
+    } else if (option == "--rates") {
+      config.rates = rates(value);
+    } else if (option == "--stalls") {
+      config.stalls = probability(value);
+      // memory that never moves is a hang of the soak, not of the NIC
+      if (config.stalls > kMaxStalls) throw std::invalid_argument("stalls too often");
     } else if (option == "--pcap") {
       config.capture = value;
     } else if (option == "--config" && std::strcmp(value, "wide") == 0) {

@@ -13,6 +13,8 @@ WRONG = (("--messages", "-5"), ("--messages", "0"), ("--messages", "1e3"), ("--m
          ("--seed", "one"), ("--pairs", "-1"), ("--pairs", "4294967297"),
          ("--loopback-pairs", "x"), ("--max-bytes", "-1"), ("--impair", "nan"), ("--impair", "-1"),
          ("--impair", "1x"), ("--impair", ""), ("--impair", "1e9"), ("--config", "broad"),
+         ("--rates", ""), ("--rates", "drop"), ("--rates", "drop=2"), ("--rates", "drop=1%,"),
+         ("--rates", "loss=1%"), ("--rates", "dup=-1%"), ("--stalls", "1"), ("--stalls", "x"),
          ("--pairs", "0", "--loopback-pairs", "0"), ("--messages",), ("--loud",))
 
 
@@ -24,7 +26,9 @@ def main():
                              check=False)
         if run.returncode != 2 or "usage: roci-soak" not in run.stderr or run.stdout:
             wrong.append(f"{' '.join(options)}: status {run.returncode}\n{run.stderr}")
-    run = subprocess.run([program, "--messages", "12", "--seed", "9", "--config", "narrow"],
+    run = subprocess.run([program, "--messages", "12", "--seed", "9", "--config", "narrow",
+                          "--rates", "drop=0.1%,dup=5%,reorder=0.02,corrupt=1%,delay=1%",
+                          "--stalls", "20%"],
                          capture_output=True, text=True, timeout=300, check=False)
     if run.returncode != 0 or run.stdout != "soak: 12 messages, 0 errors, seed 9\n":
         wrong.append(f"12 messages: status {run.returncode}\n{run.stdout}{run.stderr}")

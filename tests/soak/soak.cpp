@@ -34,7 +34,8 @@ sim::WorldConfig world_config(const SoakConfig& config) {
     memory.visibility = sim::WriteVisibility::random;
     memory.reorder = true;
     memory.interleave = 0.1;
-    memory.stall_ar = memory.stall_aw = memory.stall_w = memory.stall_r = memory.stall_b = 0.05;
+    memory.stall_ar = memory.stall_aw = memory.stall_w = memory.stall_r = memory.stall_b =
+        config.stalls;
   }
   return world;
 }
@@ -103,7 +104,7 @@ Soak::Soak(const SoakConfig& config)
   sim::Impairments impairments;
   impairments.drop = impairments.duplicate = impairments.reorder = 0.01 * config.impair;
   impairments.corrupt = 0.005 * config.impair;
-  world_.fabric().set_impairments(impairments);
+  world_.fabric().set_impairments(config.rates.value_or(impairments));
 }
 
 Qp& Soak::add_qp(const End& end, const ibv_qp_cap& cap) {

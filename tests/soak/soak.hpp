@@ -25,7 +25,9 @@ struct SoakConfig {
   unsigned loopback_pairs = 1;    ///< and inside the first NIC
   size_t max_bytes = 16 * 1024;   ///< of a message
   double impair = 1;              ///< 1: 1 % drop, duplicate, reorder, 0.5 % corrupt; 0: a perfect link
+  std::optional<sim::Impairments> rates;  ///< of the links, instead of `impair`
   bool memory_noise = true;       ///< jitter, reordering and stalls of host memory
+  double stalls = 0.05;           ///< of the noise: probability per cycle and channel
   std::optional<sim::HostMemoryConfig> memory;  ///< instead of that of the benchmarks
   std::optional<sim::Rate> link_rate;           ///< instead of the simulator's, bytes per cycle
   std::optional<uint8_t> ack_timeout;           ///< code of all queue pairs, instead of 5 … 7
