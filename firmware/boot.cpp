@@ -56,7 +56,7 @@ void init_tables() {
 }
 
 // Takes everything away that an image before this one has made.
-void revoke_all() {
+[[gnu::cold]] void revoke_all() {
   using M = hwif::MptEntry;
   using Q = hwif::CtxQpState;
   Q reset{};

@@ -37,7 +37,7 @@ void tell_all(uint32_t pending) {
   state.pending |= state.listening;
 }
 
-void step_errors(uint32_t status) {
+[[gnu::cold]] void step_errors(uint32_t status) {
   const uint32_t bells = (status & STATUS_BELL_ERROR) != 0 ? bus::take_bell_errors() : 0;
   const uint32_t queues = bus::failed();
   for (uint32_t fns = (bells | queues) & state.listening; fns != 0; fns &= fns - 1) {

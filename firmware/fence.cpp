@@ -35,7 +35,7 @@ void finish(unsigned fn, uint32_t command, uint32_t n, Reply& reply, bool releas
   const auto opcode = opcode_of(command);
   if (opcode == AdminOpcode::DESTROY_QP || opcode == AdminOpcode::MODIFY_QP) {
     const QpRegions had =
-        opcode == AdminOpcode::DESTROY_QP ? free_qp(n % QPS) : finish_qp_reset(n % QPS);
+        opcode == AdminOpcode::DESTROY_QP ? free_qp(n % QPS) : finish_modify_qp(n % QPS, reply);
     answer(fn, reply, release);
     give_regions(had);             // nobody has to wait for that
     return;

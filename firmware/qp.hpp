@@ -25,6 +25,9 @@ inline bool is_connected(hwif::QpType type) { return type <= hwif::QpType::UC; }
 /// Present state of the queue pair, from hardware.
 hwif::QpState qp_state(unsigned index);
 
+/// The end of MODIFY_QP to RESET. Regions: to be given back then.
+QpRegions finish_qp_reset(unsigned index);
+
 /// The regions that rows tell of.
 inline QpRegions regions_of(const hwif::CtxQpTx& tx, const hwif::CtxQpRq& rq) {
   using T = hwif::CtxQpTx;

@@ -85,7 +85,7 @@ bool next_kind(Function& f, Kind from) {
 }
 
 // One step of a walk. True: the walk over all kinds is done.
-bool walk(Function& f, unsigned fn, bool frees) {
+[[gnu::cold]] bool walk(Function& f, unsigned fn, bool frees) {
   if (f.reset_kind == KINDS) return true;
   for (unsigned n = 0; n < STEP; ++n) {
     if (f.reset_index % 32 == 0 && none_here(f.reset_kind, f.reset_index)) {

@@ -47,7 +47,7 @@ Outcome query_device(Call& call) {
   return write_output(call, out, Q::BYTES);
 }
 
-Outcome set_function(Call& call) {
+[[gnu::cold]] Outcome set_function(Call& call) {
   using S = hwif::FunctionSettings;
   const uint32_t fn = call.object();
   if (fn >= FNS) return call.invalid(AdminField::OBJECT, FNS - 1);

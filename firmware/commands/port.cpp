@@ -75,7 +75,7 @@ void boot_port() {
   state.link_up = csr.get<C::link_up>();
 }
 
-void step_port() {
+[[gnu::cold]] void step_port() {
   bus::clear_port_written();
   const C& csr = read_csr();
   if (row_word(csr, 0) != state.mac) {
@@ -195,7 +195,7 @@ Outcome query_port(Call& call) {
   return write_output(call, out, P::BYTES);
 }
 
-Outcome modify_port(Call& call) {
+[[gnu::cold]] Outcome modify_port(Call& call) {
   using I = hwif::ModifyPortInput;
   using P = hwif::PortAttributes;
   if (call.object() != 1) return call.invalid(AdminField::OBJECT, 1);

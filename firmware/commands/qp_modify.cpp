@@ -452,6 +452,16 @@ bool set_state(unsigned index, uint32_t from_states, QpState to) {
 
 }  // namespace
 
+[[gnu::cold]] QpRegions finish_modify_qp(unsigned index, Reply& reply) {
+  if (qp_state(index) == QpState::RESET) return finish_qp_reset(index);
+  // What was sent before SQE is gone (ctx_qp_state). It may have failed altogether meanwhile.
+  state.qps[index].life = Life::LIVE;
+  if (!set_state(index, 1u << static_cast<unsigned>(QpState::SQE), QpState::RTS)) {
+    reply.fail(AdminStatus::INVALID, AdminField::STATE, 0);
+  }
+  return {};
+}
+
 void release_pkey(Qp& qp) {
   if (qp.page_pkey >> 4 != 0) --state.pkey_users[(qp.page_pkey >> 4) - 1];
   qp.page_pkey &= 15u;
@@ -492,6 +502,7 @@ Outcome modify_qp(Call& call) {
   const uint32_t extra = mask & ~(attributes.required | attributes.optional);
   if (extra != 0) return call.invalid(field_of(extra));
   if (!check_values(call, qp->type, mask, a)) return Outcome::DONE;
+  if (from == QpState::SQE && !can_wait(call)) return Outcome::LATER;
 
   Change change{call, *qp, index, mask, a};
   bool written = true;
@@ -518,6 +529,10 @@ Outcome modify_qp(Call& call) {
   if ((mask & PKEY) != 0) take_pkey(*qp, a.get<A::pkey_index>());
   if (to == QpState::SQD && from == QpState::RTS) {
     qp->notify_drained = (mask & NOTIFY) != 0 && a.get<A::sqd_async_notify>();
+  }
+  if (from == QpState::SQE) {
+    qp->life = Life::BUSY;
+    return wait_for_fence(call);
   }
   if (!set_state(index, 1u << static_cast<unsigned>(from), to)) {
     return call.invalid(AdminField::STATE);

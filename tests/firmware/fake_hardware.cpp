@@ -72,6 +72,7 @@ void FakeHardware::tick() {
     if (fence_again_) {
       fence_again_ = false;
       fence_running_ = true;
+      ++fences_begun_;
       fence_left_ = fence_steps;
     }
   }
@@ -164,6 +165,11 @@ hwif::QpState FakeHardware::qp_state(unsigned index) const {
   return static_cast<hwif::QpState>(context(CtxColumn::QP_STATE, index, 0));
 }
 void FakeHardware::set_qp_state(unsigned index, hwif::QpState state) {
+  if (state == hwif::QpState::SQE) sqe_since_[index] = fences_begun_;
+  // ctx_qp_state: only behind a fence that began in SQE
+  if (state == hwif::QpState::RTS && qp_state(index) == hwif::QpState::SQE) {
+    REQUIRE(fences_ended_ > sqe_since_.at(index));
+  }
   set_context(CtxColumn::QP_STATE, index, 0, static_cast<std::uint64_t>(state));
 }
 
@@ -236,8 +242,12 @@ void FakeHardware::write(CtxColumn column, unsigned index, unsigned word, std::u
       }
       break;
     case CtxColumn::FENCE:
-      if (fence_running_) fence_again_ = true;
-      else fence_left_ = fence_steps;
+      if (fence_running_) {
+        fence_again_ = true;
+      } else {
+        fence_left_ = fence_steps;
+        ++fences_begun_;
+      }
       fence_running_ = true;
       return;
     case CtxColumn::QP_SQ:

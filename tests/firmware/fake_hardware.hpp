@@ -140,7 +140,9 @@ class FakeHardware {
   bool fence_running_ = false;
   bool fence_again_ = false;
   unsigned fence_left_ = 0;
+  std::uint32_t fences_begun_ = 0;
   std::uint32_t fences_ended_ = 0;
+  std::map<unsigned, std::uint32_t> sqe_since_;   // queue pair → fences begun before its SQE
   unsigned copy_left_ = 0;
   bool copy_error_ = false;
   unsigned event_left_ = 0;

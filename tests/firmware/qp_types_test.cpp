@@ -452,7 +452,49 @@ TEST_CASE("SQE: seen by QUERY_QP, left to RTS, to RESET and to ERR") {
       REQUIRE(rig.hw.qp_state(index_of(qp)) == to);
     }
   }
-  // one that failed altogether meanwhile stays in ERR
+}
+
+TEST_CASE("SQE to RTS waits for a fence; who fails meanwhile is not brought back") {
+  for (const bool fails : {false, true}) {
+    Rig rig;
+    const Objects o = Objects::make(rig, 1);
+    const auto qp = make_qp(rig, 1, o, T::UD);
+    const unsigned n = index_of(qp);
+    bring(rig, 1, qp, QpState::RTS, T::UD);
+    rig.hw.fence_steps = 25;
+    // a fence that began before does not count
+    const auto other = make_qp(rig, 1, o, T::UD);
+    rig.hw.post(1, rig.command<admin::DestroyQp>(other));
+    rig.steps(3);
+    rig.hw.set_qp_state(n, QpState::SQE);
+    A a = Rig::attributes();
+    a.set<A::state>(QpState::RTS);
+    a.set<A::qkey>(0x99);
+    rig.hw.post(1, rig.modify_command(qp, MASK_STATE | MASK_QKEY, a));
+    rig.steps(30);
+    Answer answer{};
+    REQUIRE(rig.take(1, answer));
+    REQUIRE(answer.object == other);
+    REQUIRE_FALSE(rig.take(1, answer));
+    REQUIRE(rig.hw.qp_state(n) == QpState::SQE);
+    // it is that command's until then
+    REQUIRE(rig.run<admin::QueryQp>(1, qp).status == AdminStatus::BUSY);
+    REQUIRE(rig.run<admin::DestroyQp>(1, qp).status == AdminStatus::BUSY);
+    if (fails) rig.hw.set_qp_state(n, QpState::ERR);
+    rig.steps(60);
+    REQUIRE(rig.take(1, answer));
+    REQUIRE(answer.ok() == !fails);
+    if (fails) REQUIRE(answer.field == AdminField::STATE);
+    REQUIRE(rig.hw.qp_state(n) == (fails ? QpState::ERR : QpState::RTS));
+    check_datagram_rows(rig, qp, 0x99, 0xffff);
+    // and nobody's then
+    REQUIRE(modify(rig, 1, qp, MASK_STATE, QpState::RESET).ok());
+    rig.make<admin::DestroyQp>(1, qp);
+    REQUIRE(fw::state.inflight.units_free() == (1u << fw::INFLIGHT_BITS) - 8 * fw::QPS);
+  }
+}
+
+TEST_CASE("a datagram queue pair that failed altogether meanwhile stays in ERR") {
   Rig rig;
   const Objects o = Objects::make(rig, 1);
   const auto qp = make_qp(rig, 1, o, T::UD);
