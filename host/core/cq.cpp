@@ -174,7 +174,7 @@ void Cq::attach(Qp& qp, bool send, bool recv) {
 }
 
 void Cq::detach(Qp& qp) noexcept {
-  remove_completions(qp.number());
+  remove_completions(qp);
   lock_.lock();
   std::erase(send_qps_, &qp);
   std::erase(recv_qps_, &qp);
@@ -185,7 +185,8 @@ void Cq::detach(Qp& qp) noexcept {
   lock_.unlock();
 }
 
-void Cq::remove_completions(uint32_t qpn) noexcept {
+void Cq::remove_completions(const Qp& qp) noexcept {
+  const uint32_t qpn = qp.number();
   lock_.lock();
   uint32_t end = consumed_;
   while (end - consumed_ <= ring_mask_ && valid(end)) ++end;
@@ -197,6 +198,10 @@ void Cq::remove_completions(uint32_t qpn) noexcept {
     const auto cqe = Cqe::load_from(ring + (index & ring_mask_) * sizeof(Cqe));
     if (cqe.get<Cqe::qpn>() == qpn) {
       ++removed;
+      // A receive of an SRQ is not the queue pair's: others go on with it.
+      if (Srq* const srq = qp.srq(); srq != nullptr && is_receive(cqe.get<Cqe::opcode>())) {
+        srq->complete(cqe.get<Cqe::wqe_index_or_cookie>());
+      }
     } else if (removed != 0) {
       std::byte* const to = ring + ((index + removed) & ring_mask_) * sizeof(Cqe);
       Cqe moved = cqe;

@@ -130,6 +130,7 @@ void Device::read_limits() {
   const auto id = read<csr::IdentityDeviceId>(*transport_);
   const auto configuration = read<csr::IdentityConfiguration>(*transport_);
   const auto qp_cq = read<csr::IdentityObjectsQpCq>(*transport_);
+  const auto eq_srq = read<csr::IdentityObjectsEqSrq>(*transport_);
   const auto tables = read<csr::IdentityPortTables>(*transport_);
   const auto work = read<csr::IdentityWorkLimits>(*transport_);
   const auto rings = read<csr::IdentityRingLimits>(*transport_);
@@ -154,6 +155,7 @@ void Device::read_limits() {
   l.system_image_guid = query.get<Query::system_image_guid>();
   l.max_qps = query.get<Query::max_qps>();
   l.max_cqs = query.get<Query::max_cqs>();
+  l.privileged = query.get<Query::privileged>();
   l.max_mrs = query.get<Query::max_mrs>();
   l.max_pds = query.get<Query::max_pds>();
   l.sq_log2 = rings.get<csr::IdentityRingLimits::sq_log2>();
@@ -163,9 +165,11 @@ void Device::read_limits() {
   // Half a ring of one-block requests, so that programs with two SGEs or short inline data get it,
   // too, and a CQ can hold the completions of both queues.
   l.max_qp_wr = std::min(1u << (l.sq_log2 - 1), 1u << l.rq_log2);
+  l.max_srq_wr = 1u << rings.get<csr::IdentityRingLimits::srq_log2>();
   l.max_sge = work.get<csr::IdentityWorkLimits::max_sge>();
   l.max_sge_read = work.get<csr::IdentityWorkLimits::max_sge_read>();
   l.max_inline = work.get<csr::IdentityWorkLimits::max_inline_bytes>();
+  l.max_inline_ud = std::min(l.max_inline, hwif::MAX_INLINE_BYTES_UD);
   l.max_message = uint64_t{1} << work.get<csr::IdentityWorkLimits::max_message_log2>();
   l.max_initiator_depth = work.get<csr::IdentityWorkLimits::max_initiator_depth>();
   l.max_responder_depth = work.get<csr::IdentityWorkLimits::max_responder_depth>();
@@ -178,8 +182,15 @@ void Device::read_limits() {
   l.gids = tables.get<csr::IdentityPortTables::gids>();
   l.pkeys = tables.get<csr::IdentityPortTables::pkeys>();
   l.rc = capabilities.get<csr::IdentityCapabilities::rc>();
-  // Not yet in this host stack.
-  l.atomics = false;
+  l.uc = capabilities.get<csr::IdentityCapabilities::uc>();
+  l.ud = capabilities.get<csr::IdentityCapabilities::ud>();
+  l.gsi = capabilities.get<csr::IdentityCapabilities::gsi>();
+  l.srq = capabilities.get<csr::IdentityCapabilities::srq>();
+  l.atomics = capabilities.get<csr::IdentityCapabilities::atomics>();
+  l.max_srqs = l.srq ? query.get<Query::max_srqs>() : 0;
+  l.max_multicast = capabilities.get<csr::IdentityCapabilities::multicast>()
+                        ? query.get<Query::max_multicast_attach>()
+                        : 0;
   l.cq_resize = capabilities.get<csr::IdentityCapabilities::cq_resize>();
   l.timestamps = capabilities.get<csr::IdentityCapabilities::timestamps>();
 
@@ -189,6 +200,8 @@ void Device::read_limits() {
   qp_mask_ = std::bit_ceil(qps) - 1;
   qps_ = std::make_unique<std::atomic<Qp*>[]>(qp_mask_ + size_t{1});
   cqs_.assign(std::bit_ceil(cqs), nullptr);
+  const auto srqs = eq_srq.get<csr::IdentityObjectsEqSrq::srqs>();
+  srqs_.assign(std::bit_ceil(std::max(srqs, 1u)), nullptr);
   log(LogLevel::INFO, "device %s, function %u, %u QPs, %u CQs, firmware %s", to_string(l.config),
       l.function_number, l.max_qps, l.max_cqs, l.firmware_version.c_str());
 }

@@ -10,6 +10,7 @@
 #include <roci/error.hpp>
 #include <roci/log.hpp>
 #include <roci/qp.hpp>
+#include <roci/srq.hpp>
 
 #include <roci_hwif_names.hpp>
 
@@ -59,6 +60,10 @@ bool is_qp_event(EqeType type) {
     case EqeType::QP_LAST_WQE_REACHED: return true;
     default: return false;
   }
+}
+
+bool is_srq_event(EqeType type) {
+  return type == EqeType::SRQ_ERROR || type == EqeType::SRQ_LIMIT_REACHED;
 }
 
 }  // namespace
@@ -208,6 +213,14 @@ void Device::dispatch(const Eqe& eqe) {
       log(LogLevel::WARN, "QP 0x%x failed: %s: %s", object, to_string(type), cure);
     }
     qp->context().push_event({type, nullptr, qp});
+  } else if (is_srq_event(type)) {
+    Srq* srq = srqs_[object & (srqs_.size() - 1)];
+    if (srq == nullptr || srq->number() != object) return;
+    if (type == EqeType::SRQ_ERROR) {
+      log(LogLevel::WARN, "SRQ %u failed (%s): its ring could not be read: is its memory still mapped?",
+          object, to_string(eqe.get<Eqe::cause>()));
+    }
+    srq->context().push_event({type, nullptr, nullptr, srq});
   } else if (type == EqeType::DOORBELL_ERROR) {
     log(LogLevel::WARN, "the device ignored a doorbell of this process");
   } else if (type != EqeType::NONE) {
@@ -250,6 +263,16 @@ void Device::remove_qp(uint32_t qpn) {
   qps_[qpn & qp_mask_].store(nullptr, std::memory_order_release);
 }
 
+void Device::add_srq(uint32_t srqn, Srq& srq) {
+  const std::lock_guard lock(objects_mutex_);
+  srqs_[srqn & (srqs_.size() - 1)] = &srq;
+}
+
+void Device::remove_srq(uint32_t srqn) {
+  const std::lock_guard lock(objects_mutex_);
+  srqs_[srqn & (srqs_.size() - 1)] = nullptr;
+}
+
 void Device::add_context(Context& context) {
   const std::lock_guard lock(objects_mutex_);
   contexts_.push_back(&context);
@@ -262,6 +285,9 @@ void Device::remove_context(Context& context) {
   std::erase(contexts_, &context);
   for (Cq*& cq : cqs_) {
     if (cq != nullptr && &cq->context() == &context) cq = nullptr;
+  }
+  for (Srq*& srq : srqs_) {
+    if (srq != nullptr && &srq->context() == &context) srq = nullptr;
   }
   for (uint32_t i = 0; i <= qp_mask_; ++i) {
     Qp* qp = qps_[i].load(std::memory_order_relaxed);
@@ -294,12 +320,14 @@ std::optional<AsyncEvent> Context::take_async_event() {
   return events_.take([](const AsyncEvent& event) {
     if (event.cq != nullptr) event.cq->count_async_event();
     if (event.qp != nullptr) event.qp->count_async_event();
+    if (event.srq != nullptr) event.srq->count_async_event();
   });
 }
 
-void Context::remove_events(const Cq* cq, const Qp* qp) {
-  events_.remove_if(
-      [&](const AsyncEvent& event) { return event.cq == cq && event.qp == qp; });
+void Context::remove_events(const Cq* cq, const Qp* qp, const Srq* srq) {
+  events_.remove_if([&](const AsyncEvent& event) {
+    return event.cq == cq && event.qp == qp && event.srq == srq;
+  });
 }
 
 Cq* CompChannel::get() {

@@ -66,4 +66,17 @@ void log(LogLevel wanted, const char* format, ...) noexcept {
   errno = saved;
 }
 
+bool LogRate::allows(uint64_t seconds, unsigned& left_out) noexcept {
+  // Two threads at the change of a second may let a line too many through: that is no harm.
+  if (second_.exchange(seconds, std::memory_order_relaxed) != seconds) {
+    lines_.store(0, std::memory_order_relaxed);
+  }
+  if (lines_.fetch_add(1, std::memory_order_relaxed) >= LINES) {
+    left_out_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  left_out = left_out_.exchange(0, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace roci

@@ -11,6 +11,7 @@
 #include <roci_hwif_names.hpp>
 
 #include <endian.h>
+#include <time.h>
 
 #include <array>
 #include <cerrno>
@@ -22,10 +23,6 @@ namespace {
 
 using hwif::Cqe;
 using hwif::CqeOpcode;
-
-constexpr bool is_receive(CqeOpcode opcode) noexcept {
-  return (static_cast<unsigned>(opcode) & 0x80) != 0;
-}
 
 // What a program is told of an operation.
 struct Told {
@@ -66,9 +63,10 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
     case V::WQE_BLOCKS:
     case V::WQE_SGE_COUNT:
     case V::WQE_LENGTH:
-    case V::WQE_INLINE:
-    case V::ATOMIC_LENGTH: return "the request is not well formed";
-    case V::WQE_GID_INDEX: return "the port has lost the source GID of the address handle";
+    case V::WQE_INLINE: return "the request is not well formed";
+    case V::WQE_GID_INDEX: return "the source GID of its address handle is gone: make a new one";
+    case V::ATOMIC_LENGTH:
+      return "the buffer of an atomic has 8 bytes, at a multiple of 8";
     case V::NOT_PRIVILEGED: return "the operation is not for programs";
     case V::KEY_INVALID:
     case V::KEY_PD:
@@ -86,10 +84,16 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
     case V::CQ_WRITE_BUS: return "memory was unmapped while a region or queue had it";
     case V::RECV_TOO_SHORT: return "post receives as long as the peer's messages";
     case V::RECV_ACCESS_FLAG: return "set qp_access_flags for what the peer does";
+    case V::RECV_ATOMIC_ALIGNMENT: return "the peer's atomic is not at a multiple of 8 bytes";
+    case V::RECV_OPCODE_SEQUENCE:
+    case V::RECV_LENGTH:
+    case V::RECV_OPCODE_RESERVED:
+      return "the peer sent what it may not: is it broken, or do two share a number?";
     case V::RECV_READ_RESOURCES:
       return "raise max_dest_rd_atomic, or lower the peer's max_rd_atomic";
     case V::NAK_INVALID_REQUEST:
-      return "the peer's receive is too short, or its qp_access_flags or max_dest_rd_atomic too low";
+      return "the peer's receive is too short, its qp_access_flags or max_dest_rd_atomic too low, or the "
+             "address of an atomic is no multiple of 8";
     case V::NAK_REMOTE_ACCESS:
       return "check rkey, remote_addr and length, and the domain and rights of the peer's region";
     case V::NAK_REMOTE_OPERATIONAL: return "the peer could not do it: see its log";
@@ -98,6 +102,10 @@ const char* cure(hwif::VendorStatus cause, bool receive) noexcept {
              "long enough?";
     case V::RETRY_SEQUENCE: return "the network loses too much: see the link, raise retry_cnt";
     case V::RETRY_RNR: return "the peer posts too few receives; rnr_retry 7 waits for them";
+    case V::RESPONSE_LENGTH: return "the peer's answer does not fit the request: it is broken";
+    case V::FLUSH: return "the queue pair was in ERR: see what failed before";
+    case V::FLUSH_SQE:
+      return "a send before it failed: see that; ibv_modify_qp to RTS goes on";
     case V::CQ_OVERFLOW: return "create the completion queue with more entries";
     default: return "the vendor status names the check";
   }
@@ -201,17 +209,37 @@ inline void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept
   const uint64_t sl = cqe.get<Cqe::tci>() >> 13;
   const uint64_t rest = htole64(cqe.get<Cqe::pkey_index>() | sl << 32);
   std::memcpy(reinterpret_cast<char*>(&wc) + offsetof(ibv_wc, pkey_index), &rest, sizeof rest);
-  if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] tell_failure(cqe);
+  if (status != hwif::CqeStatus::SUCCESS) [[unlikely]] tell_failure(Completion{completion});
 }
 
-// "Status 12" alone helps nobody: say which queue pair, which check, and what to do; once aloud.
-void Cq::tell_failure(Cqe cqe) const noexcept {
-  if (cqe.get<Cqe::status>() == hwif::CqeStatus::WR_FLUSH_ERR) return;
-  const bool again = last_qp_->failure_told_.exchange(true);
-  log(again ? LogLevel::INFO : LogLevel::WARN, "completion of QP 0x%x failed: %s, vendor status %s: %s",
-      cqe.get<Cqe::qpn>(), to_string(cqe.get<Cqe::status>()),
-      to_string(cqe.get<Cqe::vendor_status>()),
-      cure(cqe.get<Cqe::vendor_status>(), is_receive(cqe.get<Cqe::opcode>())));
+// "Status 12" alone helps nobody: say which queue pair, which check, what to do, and which request; the
+// first of a queue pair aloud, the others if they are asked for, and those that were only flushed behind
+// one likewise (ROCI_LOG=info, debug).
+void Cq::tell_failure(const Completion& completion) const noexcept {
+  const Cqe& cqe = completion.cqe;
+  const auto status = cqe.get<Cqe::status>();
+  LogLevel level = LogLevel::DEBUG;
+  if (status != hwif::CqeStatus::WR_FLUSH_ERR) {
+    level = last_qp_->failure_told_.exchange(true) ? LogLevel::INFO : LogLevel::WARN;
+  }
+  if (!log_enabled(level)) return;
+  unsigned left_out = 0;
+  if (level != LogLevel::WARN) {
+    static LogRate rate;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    if (!rate.allows(static_cast<uint64_t>(now.tv_sec), left_out)) return;
+  }
+  if (left_out != 0) log(level, "%u lines of failed completions are left out", left_out);
+  const auto vendor = cqe.get<Cqe::vendor_status>();
+  const bool receive = is_receive(cqe.get<Cqe::opcode>());
+  log(level,
+      "completion of QP 0x%x failed: %s, vendor status %s: %s (status %u, vendor_err 0x%02x, %s, wr_id "
+      "0x%llx, %s %u)",
+      cqe.get<Cqe::qpn>(), to_string(status), to_string(vendor), cure(vendor, receive),
+      static_cast<unsigned>(status), static_cast<unsigned>(vendor),
+      to_string(cqe.get<Cqe::opcode>()), static_cast<unsigned long long>(completion.wr_id),
+      receive ? "cookie" : "block", cqe.get<Cqe::wqe_index_or_cookie>());
 }
 
 int Cq::poll(int count, ibv_wc* wc) noexcept {
@@ -235,7 +263,7 @@ int Cq::start_poll() noexcept {
   lock_.lock();
   if (take(current_)) {
     poller_.store(pthread_self(), std::memory_order_relaxed);
-    if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_.cqe);
+    if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_);
     return 0;
   }
   lock_.unlock();
@@ -245,7 +273,7 @@ int Cq::start_poll() noexcept {
 
 int Cq::next_poll() noexcept {
   if (!take(current_)) return ENOENT;
-  if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_.cqe);
+  if (current_.cqe.get<Cqe::status>() != hwif::CqeStatus::SUCCESS) tell_failure(current_);
   return 0;
 }
 

@@ -31,13 +31,22 @@ void Qp::say_refused(Refusal cause, const char* format, ...) noexcept {
 
 void Qp::tell_refused_send(int error, const ibv_send_wr& wr) noexcept {
   if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
-  const bool read = wr.opcode == IBV_WR_RDMA_READ;
   if (error == EOPNOTSUPP) {
-    return say_refused(Refusal::OPCODE,
-                       "opcode %d: it has SEND, SEND_WITH_IMM, RDMA_WRITE, RDMA_WRITE_WITH_IMM and "
-                       "RDMA_READ", static_cast<int>(wr.opcode));
+    const bool rc = config_.type == IBV_QPT_RC;
+    return say_refused(Refusal::OPCODE, "opcode %d: it has SEND, SEND_WITH_IMM%s%s%s",
+                       static_cast<int>(wr.opcode),
+                       datagrams_ ? "" : ", RDMA_WRITE, RDMA_WRITE_WITH_IMM", rc ? ", RDMA_READ" : "",
+                       rc && pd_.device().limits().atomics ? ", atomics" : "");
   }
-  Refused request{true, (wr.send_flags & IBV_SEND_INLINE) != 0, read, wr.num_sge, 0};
+  Refused request;
+  request.operation = true;
+  request.in_line = (wr.send_flags & IBV_SEND_INLINE) != 0;
+  request.atomic = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  request.read = request.atomic || wr.opcode == IBV_WR_RDMA_READ;
+  request.sges = wr.num_sge;
+  const Datagram target{static_cast<const Ah*>(wr.wr.ud.ah), wr.wr.ud.remote_qpn,
+                        wr.wr.ud.remote_qkey};
+  if (datagrams_ && !is_address(target)) request.target = &target;
   if (wr.num_sge >= 0 && static_cast<unsigned>(wr.num_sge) <= sq_.max_sge) {
     for (int i = 0; i < wr.num_sge; ++i) request.length += wr.sg_list[i].length;
   }
@@ -57,11 +66,19 @@ void Qp::tell_refused(int error, const Refused& request) noexcept {
                 "end with the next signaled one", sq_.max_wr);
   } else if (!request.operation) {
     say_refused(Refusal::NO_OPERATION, "ibv_wr_set_* without an operation before it");
+  } else if (request.target != nullptr) {
+    tell_bad_address(*request.target);
   } else if (request.read && request.in_line) {
-    say_refused(Refusal::READ_INLINE, "send_flags IBV_SEND_INLINE: RDMA_READ takes no data along");
+    say_refused(Refusal::READ_INLINE, "send_flags IBV_SEND_INLINE: %s no data along",
+                request.atomic ? "atomics take" : "RDMA_READ takes");
   } else if (request.read && !sq_.reads.load(std::memory_order_relaxed)) {
     say_refused(Refusal::NO_READS,
-                "opcode RDMA_READ: max_rd_atomic is 0: set it with ibv_modify_qp to RTS");
+                "opcode %s: max_rd_atomic is 0: set it with ibv_modify_qp to RTS",
+                request.atomic ? "ATOMIC_*" : "RDMA_READ");
+  } else if (request.atomic) {
+    say_refused(Refusal::ATOMIC_DATA,
+                "num_sge %lld, length %llu: an atomic has one SGE of 8 bytes, for the value that was "
+                "there", request.sges, static_cast<unsigned long long>(request.length));
   } else if (request.sges < 0 || request.sges > max_sge) {
     say_refused(request.read ? Refusal::READ_SGES : Refusal::SEND_SGES,
                 "num_sge %lld: at most %u (%s)", request.sges, max_sge,
@@ -72,15 +89,35 @@ void Qp::tell_refused(int error, const Refused& request) noexcept {
                 "send_flags IBV_SEND_INLINE with %llu bytes: at most %u (cap.max_inline_data: ask for "
                 "more at creation, or register the data)",
                 static_cast<unsigned long long>(request.length), sq_.max_inline);
+  } else if (datagrams_) {
+    say_refused(Refusal::DATAGRAM_LENGTH,
+                "length %llu: a message of UD is one packet, at most %u bytes (the port's active_mtu): "
+                "make several messages of it",
+                static_cast<unsigned long long>(request.length), sq_.max_datagram);
   } else {
     say_refused(Refusal::LENGTH, "length %llu: at most %u (max_msg_sz): make several messages of it",
                 static_cast<unsigned long long>(request.length), hwif::MAX_MESSAGE_BYTES);
   }
 }
 
+void Qp::tell_bad_address(const Datagram& target) noexcept {
+  if (target.ah == nullptr) {
+    say_refused(Refusal::NO_ADDRESS,
+                "wr.ud.ah is NULL: a UD request needs an address handle (ibv_create_ah; with the "
+                "ibv_wr_ calls: ibv_wr_set_ud_addr)");
+  } else if (&target.ah->domain() != &pd_) {
+    say_refused(Refusal::ADDRESS, "wr.ud.ah is of another protection domain than the queue pair");
+  } else {
+    say_refused(Refusal::ADDRESS, "wr.ud.remote_qpn 0x%x has more than 24 bits", target.qpn);
+  }
+}
+
 void Qp::tell_refused_recv(int error, int sges) noexcept {
   if (error == ENOMEM && !log_enabled(LogLevel::INFO)) return;
-  if (!rq_.open.load(std::memory_order_relaxed)) {
+  if (rq_.srq != nullptr) {
+    say_refused(Refusal::RECEIVE_SHARED,
+                "its receives come from SRQ %u: post them with ibv_post_srq_recv", rq_.srq->number());
+  } else if (!rq_.open.load(std::memory_order_relaxed)) {
     say_refused(Refusal::RECEIVE_STATE, "state %s: ibv_modify_qp to INIT comes first",
                 state_name(state_));
   } else if (error == ENOMEM) {

@@ -2,106 +2,37 @@
 //
 // Posting to the send queue: ibv_post_send and the work request API. A request is built in place in
 // the ring; one doorbell announces all requests of a call.
-#include "rings.hpp"
-#include "wqe_builder.hpp"
+#include "send_data.hpp"
 
 #include <roci/qp.hpp>
 
 #include <cerrno>
-#include <span>
 
 namespace roci {
 namespace {
 
 using hwif::WrOpcode;
 
-// Where the payload comes from. Each knows its size before anything is written. One piece is the rule,
-// and a loop costs more to begin than the piece.
+// IBTA 9.4.5: the operands have 8 bytes, and so has the value that comes back.
+constexpr uint32_t ATOMIC_BYTES = 8;
 
-uint64_t length_of(const ibv_sge* list, unsigned count) noexcept {
-  if (count == 1) [[likely]] return list->length;
-  uint64_t length = 0;
-  for (unsigned i = 0; i < count; ++i) length += list[i].length;
-  return length;
+bool is_atomic(WrOpcode opcode) noexcept {
+  return opcode == WrOpcode::CMP_SWAP || opcode == WrOpcode::FETCH_ADD;
 }
 
-// SGEs.
-struct SgeData {
-  const ibv_sge* list;
-  unsigned count;
-  uint64_t length;
-
-  SgeData(const ibv_sge* list, unsigned count)
-      : list(list), count(count), length(length_of(list, count)) {}
-  unsigned sges() const noexcept { return count; }
-  size_t bytes() const noexcept { return count * sizeof(ibv_sge); }
-  void copy(std::byte* to) const noexcept { wqe::sges(to, list, count); }
-};
-
-// Bytes in pieces that SGEs describe.
-struct InlineSges {
-  const ibv_sge* list;
-  unsigned count;
-  uint64_t length;
-
-  InlineSges(const ibv_sge* list, unsigned count)
-      : list(list), count(count), length(length_of(list, count)) {}
-  unsigned sges() const noexcept { return 0; }
-  size_t bytes() const noexcept { return length; }
-  void copy(std::byte* to) const noexcept {
-    for (unsigned i = 0; i < count; ++i) {
-      if (list[i].length == 0) continue;  // its address may be null
-      std::memcpy(to, reinterpret_cast<const void*>(list[i].addr), list[i].length);
-      to += list[i].length;
-    }
+// What the device calls an operation when it is complete.
+hwif::CqeOpcode cqe_opcode(WrOpcode opcode) noexcept {
+  switch (opcode) {
+    case WrOpcode::READ: return hwif::CqeOpcode::READ;
+    case WrOpcode::WRITE:
+    case WrOpcode::WRITE_IMM: return hwif::CqeOpcode::WRITE;
+    case WrOpcode::CMP_SWAP: return hwif::CqeOpcode::CMP_SWAP;
+    case WrOpcode::FETCH_ADD: return hwif::CqeOpcode::FETCH_ADD;
+    default: return hwif::CqeOpcode::SEND;
   }
-};
-
-// Bytes in pieces.
-struct InlineBuffers {
-  const ibv_data_buf* list;
-  size_t count;
-  uint64_t length = 0;
-
-  InlineBuffers(const ibv_data_buf* list, size_t count) : list(list), count(count) {
-    for (size_t i = 0; i < count; ++i) length += list[i].length;
-  }
-  unsigned sges() const noexcept { return 0; }
-  size_t bytes() const noexcept { return length; }
-  void copy(std::byte* to) const noexcept {
-    for (size_t i = 0; i < count; ++i) {
-      if (list[i].length == 0) continue;  // its address may be null
-      std::memcpy(to, list[i].addr, list[i].length);
-      to += list[i].length;
-    }
-  }
-};
-
-constexpr uint64_t progress_of(uint32_t next, uint32_t count) noexcept {
-  return next | (uint64_t{count} << 32);
 }
 
 }  // namespace
-
-// Room for one more request of this many blocks, or nullptr if the queue is full. A request does not
-// cross a line: what is left of the line becomes a NOP.
-inline std::byte* Qp::place(unsigned blocks) noexcept {
-  const uint64_t completed = sq_.completed.load(std::memory_order_acquire);
-  const auto tail = static_cast<uint32_t>(completed);
-  const auto done = static_cast<uint32_t>(completed >> 32);
-  const unsigned room = hwif::SQ_LINE_BLOCKS - (sq_.head % hwif::SQ_LINE_BLOCKS);
-  const unsigned skip = room < blocks ? room : 0;
-  if (sq_.count - done >= sq_.max_wr || sq_.head + skip + blocks - tail > sq_.mask + 1) {
-    return nullptr;
-  }
-  if (skip != 0) [[unlikely]] {
-    const uint32_t at = sq_.head & sq_.mask;
-    wqe::pad(sq_.ring + at * size_t{hwif::SQ_BLOCK_BYTES}, skip);
-    sq_.head += skip;
-    sq_.info[at] = {0, progress_of(sq_.head, sq_.count)};
-  }
-  return sq_.ring + (sq_.head & sq_.mask) * size_t{hwif::SQ_BLOCK_BYTES};
-}
 
 // Writes one request. @return errno
 template <WrOpcode OPCODE, class Data>
@@ -132,18 +63,6 @@ inline int Qp::emit(uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_
   return 0;
 }
 
-// Announces everything up to `head`.
-inline void Qp::ring_send() noexcept {
-  sq_.posted.store(sq_.head, std::memory_order_release);
-  const uint64_t doorbell = sq_.doorbell_base | (sq_.head & SQ_INDEX_MASK);
-  barrier_before_doorbell();
-  if (doorbell_ != nullptr) {
-    *doorbell_ = doorbell;
-  } else {
-    transport_.ring(doorbell_page_, doorbell);
-  }
-}
-
 // As emit(), for an opcode that is not known at compile time.
 template <class Data>
 int Qp::emit_any(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key, uint64_t va,
@@ -163,6 +82,34 @@ int Qp::emit_any(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_o
   }
 }
 
+int Qp::emit_atomic(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint64_t va, uint32_t rkey,
+                    uint64_t swap_or_add, uint64_t compare, const ibv_sge& sge) noexcept {
+  static_assert(wqe::ATOMIC_DATA_OFFSET + sizeof(ibv_sge) == hwif::SQ_BLOCK_BYTES);
+  std::byte* const to = place(1);
+  if (to == nullptr) [[unlikely]] return ENOMEM;
+  wqe::atomic(to, opcode, {flags | sq_.signal_all, 1, 1, ATOMIC_BYTES}, va, rkey, swap_or_add, compare,
+              sge);
+  const uint32_t at = sq_.head & sq_.mask;
+  ++sq_.head;
+  sq_.info[at] = {wr_id, progress_of(sq_.head, ++sq_.count)};
+  return 0;
+}
+
+// An atomic of ibv_post_send. @return errno
+int Qp::build_atomic(const ibv_send_wr& wr) noexcept {
+  if (!pd_.device().limits().atomics) return EOPNOTSUPP;
+  if (!sq_.reads.load(std::memory_order_relaxed)) return no_reads_error();
+  if (wr.num_sge != 1 || wr.sg_list->length != ATOMIC_BYTES || wr.send_flags & IBV_SEND_INLINE) {
+    return EINVAL;
+  }
+  const auto& a = wr.wr.atomic;
+  return wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP
+             ? emit_atomic(WrOpcode::CMP_SWAP, wr.wr_id, wr.send_flags, a.remote_addr, a.rkey, a.swap,
+                           a.compare_add, *wr.sg_list)
+             : emit_atomic(WrOpcode::FETCH_ADD, wr.wr_id, wr.send_flags, a.remote_addr, a.rkey,
+                           a.compare_add, 0, *wr.sg_list);
+}
+
 // One request of ibv_post_send. @return errno
 template <WrOpcode OPCODE>
 inline int Qp::build(const ibv_send_wr& wr) noexcept {
@@ -171,7 +118,7 @@ inline int Qp::build(const ibv_send_wr& wr) noexcept {
   const uint64_t va = IS_SEND ? 0 : wr.wr.rdma.remote_addr;
   const uint32_t rkey = IS_SEND ? 0 : wr.wr.rdma.rkey;
   // IBTA 10.7.2.2: without initiator depth none of them would ever begin.
-  if (IS_READ && !sq_.reads.load(std::memory_order_relaxed)) return EINVAL;
+  if (IS_READ && !sq_.reads.load(std::memory_order_relaxed)) return no_reads_error();
   const auto count = static_cast<unsigned>(wr.num_sge);
   if (count > (IS_READ ? sq_.max_sge_read : sq_.max_sge)) [[unlikely]] return EINVAL;
   if (wr.send_flags & IBV_SEND_INLINE) {
@@ -190,11 +137,14 @@ inline int Qp::build_any(const ibv_send_wr& wr) noexcept {
     case IBV_WR_RDMA_WRITE: return build<WrOpcode::WRITE>(wr);
     case IBV_WR_RDMA_WRITE_WITH_IMM: return build<WrOpcode::WRITE_IMM>(wr);
     case IBV_WR_RDMA_READ: return build<WrOpcode::READ>(wr);
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD: return build_atomic(wr);
     default: return EOPNOTSUPP;
   }
 }
 
 int Qp::post_send(ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
+  if (datagrams_) [[unlikely]] return post_datagrams(wr, bad);
   sq_lock_.lock();
   int error = sq_.open.load(std::memory_order_relaxed) ? 0 : EINVAL;
   const uint32_t before = sq_.head;
@@ -225,40 +175,81 @@ void Qp::begin() noexcept {
 void Qp::open_operation(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint32_t imm_or_key,
                         uint64_t va, uint32_t rkey) noexcept {
   if (opened_.valid) [[unlikely]] finish_opened();
-  opened_ = {true, opcode, flags & ~static_cast<unsigned>(IBV_SEND_INLINE), imm_or_key, wr_id, va,
-             rkey};
+  opened_ = {};
+  opened_.valid = true;
+  opened_.opcode = opcode;
+  opened_.flags = flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+  opened_.imm_or_key = imm_or_key;
+  opened_.wr_id = wr_id;
+  opened_.va = va;
+  opened_.rkey = rkey;
 }
 
-// The data never came: a message without payload.
-void Qp::finish_opened() noexcept { set_sges(nullptr, 0); }
+void Qp::open_atomic(WrOpcode opcode, uint64_t wr_id, unsigned flags, uint64_t va, uint32_t rkey,
+                     uint64_t swap_or_add, uint64_t compare) noexcept {
+  open_operation(opcode, wr_id, flags, 0, va, rkey);
+  opened_.swap_or_add = swap_or_add;
+  opened_.compare = compare;
+}
+
+// What is missing never came: a message without payload, or one that goes nowhere.
+void Qp::finish_opened() noexcept {
+  if (datagrams_) return finish_datagram();
+  set_sges(nullptr, 0);
+}
 
 void Qp::set_sges(const ibv_sge* sges, size_t count) noexcept {
+  if (datagrams_) return set_datagram_sges(sges, count);
   const Opened& o = opened_;
-  const bool read = o.opcode == WrOpcode::READ;
+  const bool atomic = is_atomic(o.opcode);
+  const bool read = o.opcode == WrOpcode::READ || atomic;
   const unsigned max_sge = read ? sq_.max_sge_read : sq_.max_sge;
   if (wr_error_ == 0) {
-    wr_error_ = !o.valid || count > max_sge || (read && !sq_.reads.load(std::memory_order_relaxed))
-                    ? EINVAL
-                    : emit_any(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
-                               SgeData(sges, static_cast<unsigned>(count)));
+    if (!o.valid || count > max_sge) {
+      wr_error_ = EINVAL;
+    } else if (read && !sq_.reads.load(std::memory_order_relaxed)) {
+      wr_error_ = no_reads_error();
+    } else if (atomic) {
+      wr_error_ = count != 1 || sges->length != ATOMIC_BYTES
+                      ? EINVAL
+                      : emit_atomic(o.opcode, o.wr_id, o.flags, o.va, o.rkey, o.swap_or_add, o.compare,
+                                    *sges);
+    } else {
+      wr_error_ = emit_any(o.opcode, o.wr_id, o.flags, o.imm_or_key, o.va, o.rkey,
+                           SgeData(sges, static_cast<unsigned>(count)));
+    }
     if (wr_error_ != 0) [[unlikely]] {
-      const uint64_t length = count > max_sge ? 0 : SgeData(sges, static_cast<unsigned>(count)).length;
-      tell_refused(wr_error_, {o.valid, false, read, static_cast<long long>(count), length});
+      Refused request;
+      request.operation = o.valid;
+      request.read = read;
+      request.atomic = atomic;
+      request.sges = static_cast<long long>(count);
+      if (count <= max_sge) request.length = SgeData(sges, static_cast<unsigned>(count)).length;
+      tell_refused(wr_error_, request);
     }
   }
   opened_.valid = false;
 }
 
 void Qp::set_inline(const ibv_data_buf* pieces, size_t count) noexcept {
+  if (datagrams_) return set_datagram_inline(pieces, count);
   const Opened& o = opened_;
+  const bool atomic = is_atomic(o.opcode);
+  const bool read = o.opcode == WrOpcode::READ || atomic;
   if (wr_error_ == 0) {
     const InlineBuffers data(pieces, count);
-    wr_error_ = !o.valid || data.length > sq_.max_inline || o.opcode == WrOpcode::READ
+    wr_error_ = !o.valid || data.length > sq_.max_inline || read
                     ? EINVAL
                     : emit_any(o.opcode, o.wr_id, o.flags | IBV_SEND_INLINE, o.imm_or_key, o.va,
                                o.rkey, data);
     if (wr_error_ != 0) [[unlikely]] {
-      tell_refused(wr_error_, {o.valid, true, o.opcode == WrOpcode::READ, 0, data.length});
+      Refused request;
+      request.operation = o.valid;
+      request.in_line = true;
+      request.read = read;
+      request.atomic = atomic;
+      request.length = data.length;
+      tell_refused(wr_error_, request);
     }
   }
   opened_.valid = false;
@@ -308,10 +299,7 @@ bool Qp::flush_send(Completion& completion) noexcept {
     using C = hwif::Cqe;
     completion.cqe = {};
     completion.cqe.set<C::qpn>(number_);
-    completion.cqe.set<C::opcode>(opcode == WrOpcode::READ ? hwif::CqeOpcode::READ
-                                  : opcode == WrOpcode::WRITE || opcode == WrOpcode::WRITE_IMM
-                                      ? hwif::CqeOpcode::WRITE
-                                      : hwif::CqeOpcode::SEND);
+    completion.cqe.set<C::opcode>(cqe_opcode(opcode));
     completion.cqe.set<C::status>(hwif::CqeStatus::WR_FLUSH_ERR);
     completion.cqe.set<C::vendor_status>(hwif::VendorStatus::FLUSH);
     return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// ibv_modify_qp and ibv_query_qp. Which attributes a transition needs and allows: IBTA 11.2.5.2, as
+// ibv_modify_qp, ibv_query_qp, groups. Which attributes a transition needs and allows: IBTA 11.2.5.2, as
 // Linux has it in qp_state_table. Values are checked here, so that the answer names the field.
 #include "address.hpp"
 #include "admin_queue.hpp"
@@ -10,7 +10,7 @@
 #include <roci/qp.hpp>
 
 #include <cerrno>
-#include <cstring>
+#include <span>
 #include <string>
 
 namespace roci {
@@ -27,7 +27,7 @@ struct Transition {
   int optional;
 };
 
-// RC. Beside these: any state → RESET, any but RESET → ERR.
+// Of each type; beside these: any state → RESET, any but RESET → ERR.
 constexpr Transition RC_TRANSITIONS[] = {
     {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
     {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
@@ -49,6 +49,47 @@ constexpr Transition RC_TRANSITIONS[] = {
          IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX |
          IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | PATH_ATTRIBUTES},
 };
+
+constexpr int UC_LIVE = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS;
+
+constexpr Transition UC_TRANSITIONS[] = {
+    {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+    {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+     IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, UC_LIVE | PATH_ATTRIBUTES},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, UC_LIVE | PATH_ATTRIBUTES},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, UC_LIVE | PATH_ATTRIBUTES},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0,
+     IBV_QP_AV | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | PATH_ATTRIBUTES},
+    {IBV_QPS_SQE, IBV_QPS_RTS, 0, UC_LIVE},
+};
+
+constexpr int UD_KEYS = IBV_QP_PKEY_INDEX | IBV_QP_QKEY;
+constexpr int UD_LIVE = IBV_QP_CUR_STATE | IBV_QP_QKEY;
+
+constexpr Transition UD_TRANSITIONS[] = {
+    {IBV_QPS_RESET, IBV_QPS_INIT, UD_KEYS | IBV_QP_PORT, 0},
+    {IBV_QPS_INIT, IBV_QPS_INIT, 0, UD_KEYS | IBV_QP_PORT},
+    {IBV_QPS_INIT, IBV_QPS_RTR, 0, UD_KEYS},
+    {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, UD_LIVE},
+    {IBV_QPS_RTS, IBV_QPS_RTS, 0, UD_LIVE},
+    {IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+    {IBV_QPS_SQD, IBV_QPS_RTS, 0, UD_LIVE},
+    {IBV_QPS_SQD, IBV_QPS_SQD, 0, UD_KEYS},
+    {IBV_QPS_SQE, IBV_QPS_RTS, 0, UD_LIVE},
+};
+
+// Those of a type; see check_transition() for GSI.
+std::span<const Transition> transitions(ibv_qp_type type) {
+  if (type == IBV_QPT_UC) return UC_TRANSITIONS;
+  if (type == IBV_QPT_UD || type == QPT_GSI) return UD_TRANSITIONS;
+  return RC_TRANSITIONS;
+}
+
+// Bit 31 of a Q_Key: only privileged owners set such a one (IBTA 10.2.5).
+constexpr uint32_t QKEY_PRIVILEGED = 1u << 31;
 
 std::string names(int mask) {
   static constexpr struct {
@@ -91,15 +132,17 @@ std::string names(int mask) {
 }
 
 // Whether the transition exists and has what it needs; the errors of ib_modify_qp_is_ok().
-void check_transition(ibv_qp_state from, ibv_qp_state to, int mask) {
+void check_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, int mask) {
   int required = 0;
   int optional = 0;
   bool exists = to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
-  for (const Transition& t : RC_TRANSITIONS) {
+  for (const Transition& t : transitions(type)) {
     if (t.from != from || t.to != to) continue;
     exists = true;
-    required = t.required;
-    optional = t.optional;
+    // QP1 is on the one port that there is.
+    const int none = type == QPT_GSI ? int{IBV_QP_PORT} : 0;
+    required = t.required & ~none;
+    optional = t.optional & ~none;
   }
   if (!exists) fail(EINVAL, "qp_state: no transition from %s to %s", state_name(from), state_name(to));
   if ((mask & required) != required) {
@@ -113,10 +156,8 @@ void check_transition(ibv_qp_state from, ibv_qp_state to, int mask) {
   }
 }
 
-void check_range(const char* field, unsigned value, unsigned low, unsigned high) {
-  if (value < low || value > high) fail(EINVAL, "%s %u: %u to %u", field, value, low, high);
-}
-
+// IBTA 13.5.3.1
+constexpr uint32_t MAD_BYTES = 256;
 constexpr uint32_t PSN_MASK = (1u << 24) - 1;
 
 }  // namespace
@@ -124,56 +165,6 @@ constexpr uint32_t PSN_MASK = (1u << 24) - 1;
 const char* state_name(ibv_qp_state state) noexcept {
   static constexpr const char* NAMES[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
   return static_cast<size_t>(state) < std::size(NAMES) ? NAMES[state] : "?";
-}
-
-// The path as the device wants it. RoCE has no LIDs: everything is in the GRH.
-hwif::AddressVector Qp::path_from(const ibv_ah_attr& attr) {
-  Device& device = pd_.device();
-  if (!attr.is_global) {
-    fail(EINVAL, "ah_attr.is_global is 0: RoCE needs a GRH: pass -g <index> to "
-                 "ibv_*_pingpong, -x <index> to perftest, or set is_global and grh");
-  }
-  check_range("ah_attr.port_num", attr.port_num, 1, 1);
-  const auto gids = device.gid_table();
-  if (attr.grh.sgid_index >= gids.size() ||
-      gids[attr.grh.sgid_index].type == hwif::GidType::NONE) {
-    fail(EINVAL, "ah_attr.grh.sgid_index %u: that entry of the GID table is empty",
-         attr.grh.sgid_index);
-  }
-  const GidEntry& source = gids[attr.grh.sgid_index];
-  check_range("ah_attr.sl", attr.sl, 0, 7);
-  if (attr.grh.flow_label >= 1u << 20) {
-    fail(EINVAL, "ah_attr.grh.flow_label 0x%x has more than 20 bits", attr.grh.flow_label);
-  }
-  Gid dgid;
-  std::memcpy(dgid.bytes, attr.grh.dgid.raw, sizeof dgid.bytes);
-  using A = hwif::AddressVector;
-  A path{};
-  path.set<A::dgid>(dgid);
-  path.set<A::dmac>(device.resolve(dgid));
-  path.set<A::vlan_present>(source.vlan_present);
-  path.set<A::vlan_id>(source.vlan_present ? source.vlan_id : uint16_t{0});
-  path.set<A::sl>(attr.sl);
-  path.set<A::sgid_index>(attr.grh.sgid_index);
-  path.set<A::hop_limit>(attr.grh.hop_limit);
-  path.set<A::traffic_class>(attr.grh.traffic_class);
-  path.set<A::flow_label>(attr.grh.flow_label);
-  return path;
-}
-
-ibv_ah_attr Qp::ah_from(const hwif::AddressVector& path) const {
-  using A = hwif::AddressVector;
-  ibv_ah_attr attr{};
-  const Gid dgid = path.get<A::dgid>();
-  std::memcpy(attr.grh.dgid.raw, dgid.bytes, sizeof dgid.bytes);
-  attr.grh.flow_label = path.get<A::flow_label>();
-  attr.grh.sgid_index = path.get<A::sgid_index>();
-  attr.grh.hop_limit = path.get<A::hop_limit>();
-  attr.grh.traffic_class = path.get<A::traffic_class>();
-  attr.sl = path.get<A::sl>();
-  attr.is_global = 1;
-  attr.port_num = 1;
-  return attr;
 }
 
 void Qp::modify(const ibv_qp_attr& attr, int mask) {
@@ -190,7 +181,7 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
       from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
     fail(EINVAL, "cur_qp_state %s: RTR, RTS, SQD or SQE", state_name(from));
   }
-  check_transition(from, to, mask);
+  check_transition(config_.type, from, to, mask);
   if (mask & IBV_QP_ALT_PATH) fail(EOPNOTSUPP, "attr_mask: IBV_QP_ALT_PATH: no path migration");
   if (mask & IBV_QP_PATH_MIG_STATE && attr.path_mig_state != IBV_MIG_MIGRATED) {
     fail(EOPNOTSUPP, "path_mig_state %d: no path migration", static_cast<int>(attr.path_mig_state));
@@ -225,7 +216,21 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
                 static_cast<unsigned>(port.active_mtu));
     a.set<A::path_mtu>(static_cast<hwif::Mtu>(attr.path_mtu));
   }
-  if (mask & IBV_QP_AV) a.set<A::path>(path_from(attr.ah_attr));
+  if (mask & IBV_QP_QKEY) {
+    if (attr.qkey & QKEY_PRIVILEGED && !limits.privileged && config_.type != QPT_GSI) {
+      fail(EPERM, "qkey 0x%x: one with bit 31 is for privileged functions", attr.qkey);
+    }
+    a.set<A::qkey>(attr.qkey);
+  }
+  if (mask & IBV_QP_AV) {
+    const auto path = path_from(device, attr.ah_attr);
+    const Gid dgid = path.get<hwif::AddressVector::dgid>();
+    if (is_multicast(dgid)) {
+      fail(EINVAL, "ah_attr.grh.dgid %s: a group is for UD, a connection has one peer",
+           gid_text(dgid).c_str());
+    }
+    a.set<A::path>(path);
+  }
   if (mask & IBV_QP_TIMEOUT) {
     check_range("timeout", attr.timeout, 0, 31);
     a.set<A::timeout>(attr.timeout);
@@ -268,14 +273,21 @@ void Qp::modify(const ibv_qp_attr& attr, int mask) {
   input.set<hwif::ModifyQpInput::attributes>(a);
   // Before the command: the event may come before its answer.
   if (from != IBV_QPS_SQD && to == IBV_QPS_SQD) tells_drained_ = a.get<A::sqd_async_notify>();
+  if (datagrams_ && to == IBV_QPS_RTR) {
+    // The device keeps the MTU of this moment, too. Code 1 is 256 bytes. A message of QP1 is a MAD.
+    sq_.max_datagram = config_.type == QPT_GSI
+                           ? MAD_BYTES
+                           : 128u << static_cast<unsigned>(device.query_port().active_mtu);
+  }
   device.admin().run<hwif::admin::ModifyQp>(number_, {}, input);
 
   state_ = to;
+  if (from == IBV_QPS_SQE) failure_told_ = false;  // the next failure is another one
   if (mask & IBV_QP_MAX_QP_RD_ATOMIC) sq_.reads = attr.max_rd_atomic != 0;
   if (to == IBV_QPS_RESET) {
     // Its last completion is in memory: take them out, then the queues start afresh.
-    config_.send_cq->remove_completions(number_);
-    if (config_.recv_cq != config_.send_cq) config_.recv_cq->remove_completions(number_);
+    config_.send_cq->remove_completions(*this);
+    if (config_.recv_cq != config_.send_cq) config_.recv_cq->remove_completions(*this);
     reset_queues();
   }
   open_queues();
@@ -299,9 +311,10 @@ void Qp::query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
   const auto rights = a.get<A::rights>();
   attr.qp_access_flags = rights.words[0];  // bit positions are those of verbs
   attr.cap = cap_;
-  attr.ah_attr = ah_from(a.get<A::path>());
+  if (!datagrams_) attr.ah_attr = ah_from(a.get<A::path>());
   attr.pkey_index = a.get<A::pkey_index>();
   attr.sq_draining = a.get<A::draining>() ? 1 : 0;
+  attr.en_sqd_async_notify = a.get<A::sqd_async_notify>() ? 1 : 0;
   attr.max_rd_atomic = a.get<A::initiator_depth>();
   attr.max_dest_rd_atomic = a.get<A::responder_depth>();
   attr.min_rnr_timer = a.get<A::min_rnr_timer>();
@@ -315,6 +328,30 @@ void Qp::query(ibv_qp_attr& attr, ibv_qp_init_attr& init) {
   init.cap = cap_;
   init.qp_type = config_.type;
   init.sq_sig_all = config_.signal_all ? 1 : 0;
+}
+
+hwif::MulticastParams Qp::multicast_params(const Gid& group) const {
+  if (config_.type != IBV_QPT_UD) fail(EINVAL, "qp_type %d: groups are for UD",
+                                       static_cast<int>(config_.type));
+  if (!is_multicast(group)) {
+    fail(EINVAL, "gid %s: no multicast GID (ff00::/8, or a mapped IPv4 group)",
+         gid_text(group).c_str());
+  }
+  hwif::MulticastParams params{};
+  params.set<hwif::MulticastParams::mgid>(group);
+  return params;
+}
+
+void Qp::attach_multicast(const Gid& group) {
+  Device& device = pd_.device();
+  device.check_alive();
+  device.admin().run<hwif::admin::AttachMulticast>(number_, multicast_params(group));
+}
+
+void Qp::detach_multicast(const Gid& group) {
+  Device& device = pd_.device();
+  device.check_alive();
+  device.admin().run<hwif::admin::DetachMulticast>(number_, multicast_params(group));
 }
 
 }  // namespace roci

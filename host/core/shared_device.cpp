@@ -9,6 +9,7 @@
 #include <roci/error.hpp>
 #include <roci/qp.hpp>
 #include <roci/simulator.hpp>
+#include <roci/srq.hpp>
 
 #include <pthread.h>
 
@@ -103,6 +104,9 @@ void Device::after_fork_in_child() noexcept {
   new (&eq_mutex_) std::mutex;
   for (Cq* cq : cqs_) {
     if (cq != nullptr) cq->abandon_after_fork();
+  }
+  for (Srq* srq : srqs_) {
+    if (srq != nullptr) srq->abandon_after_fork();
   }
   for (uint32_t i = 0; i <= qp_mask_; ++i) {
     if (Qp* qp = qps_[i].load(std::memory_order_relaxed)) qp->abandon_after_fork();

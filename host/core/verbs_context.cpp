@@ -22,7 +22,6 @@ uint64_t as_be64(const hwif::ByteArray<8>& guid) {
 }
 
 // Nothing that programs may call is nullptr, where the inline functions of verbs.h do not look.
-int post_srq_recv(ibv_srq*, ibv_recv_wr*, ibv_recv_wr**) { return EOPNOTSUPP; }
 int bind_mw(ibv_qp*, ibv_mw*, ibv_mw_bind*) { return EOPNOTSUPP; }
 int dealloc_mw(ibv_mw*) { return EOPNOTSUPP; }
 int close_xrcd(ibv_xrcd*) { return EOPNOTSUPP; }
@@ -42,6 +41,9 @@ void* mark() { return nullptr; }
 constexpr unsigned CAPABILITY_FLAGS =
     IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
     IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+
+// Address handles are memory of the program: any number that programs ask for.
+constexpr int MAX_AH = 65536;
 
 void fill_in(const DeviceLimits& l, ibv_device_attr& a) {
   a = {};
@@ -68,6 +70,19 @@ void fill_in(const DeviceLimits& l, ibv_device_attr& a) {
   a.max_res_rd_atom = static_cast<int>(l.max_total_responder_depth);
   a.max_qp_init_rd_atom = static_cast<int>(l.max_initiator_depth);
   a.atomic_cap = l.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
+  if (l.ud) {
+    a.device_cap_flags |= IBV_DEVICE_BAD_QKEY_CNTR;
+    a.max_ah = MAX_AH;
+  }
+  if (l.srq) {
+    a.max_srq = static_cast<int>(l.max_srqs);
+    a.max_srq_wr = static_cast<int>(l.max_srq_wr);
+    a.max_srq_sge = static_cast<int>(l.max_sge);
+  }
+  // Groups are rows of one table: as many of one member as members of one.
+  a.max_mcast_grp = static_cast<int>(l.max_multicast);
+  a.max_mcast_qp_attach = static_cast<int>(l.max_multicast);
+  a.max_total_mcast_qp_attach = static_cast<int>(l.max_multicast);
   a.max_pkeys = static_cast<uint16_t>(l.pkeys);
   a.local_ca_ack_delay = 15;
   a.phys_port_cnt = 1;
@@ -135,6 +150,7 @@ ibv_context* open_device(ibv_device* device, const std::string& socket,
     v.alloc_td = alloc_td;
     v.dealloc_td = dealloc_td;
     v.alloc_parent_domain = alloc_parent_domain;
+    v.create_srq_ex = create_srq_ex;
     v.open_xrcd = open_xrcd;
     v.close_xrcd = close_xrcd;
     ibv_context& c = v.context;
@@ -309,6 +325,8 @@ int get_async_event(ibv_context* context, ibv_async_event* event) {
     event->element.cq = static_cast<ibv_cq*>(got->cq->owner());
   } else if (got->qp != nullptr) {
     event->element.qp = static_cast<ibv_qp*>(got->qp->owner());
+  } else if (got->srq != nullptr) {
+    event->element.srq = static_cast<ibv_srq*>(got->srq->owner());
   } else {
     event->element.port_num = 1;
   }
@@ -323,9 +341,14 @@ int get_async_event(ibv_context* context, ibv_async_event* event) {
     case EqeType::PATH_MIGRATED: event->event_type = IBV_EVENT_PATH_MIG; break;
     case EqeType::PATH_MIGRATION_ERROR: event->event_type = IBV_EVENT_PATH_MIG_ERR; break;
     case EqeType::QP_LAST_WQE_REACHED: event->event_type = IBV_EVENT_QP_LAST_WQE_REACHED; break;
+    case EqeType::SRQ_ERROR: event->event_type = IBV_EVENT_SRQ_ERR; break;
+    case EqeType::SRQ_LIMIT_REACHED: event->event_type = IBV_EVENT_SRQ_LIMIT_REACHED; break;
     case EqeType::PORT_ACTIVE: event->event_type = IBV_EVENT_PORT_ACTIVE; break;
     case EqeType::PORT_ERROR: event->event_type = IBV_EVENT_PORT_ERR; break;
+    case EqeType::LID_CHANGE: event->event_type = IBV_EVENT_LID_CHANGE; break;
     case EqeType::PKEY_CHANGE: event->event_type = IBV_EVENT_PKEY_CHANGE; break;
+    case EqeType::SM_CHANGE: event->event_type = IBV_EVENT_SM_CHANGE; break;
+    case EqeType::CLIENT_REREGISTER: event->event_type = IBV_EVENT_CLIENT_REREGISTER; break;
     case EqeType::GID_CHANGE: event->event_type = IBV_EVENT_GID_CHANGE; break;
     default: event->event_type = IBV_EVENT_DEVICE_FATAL; break;
   }
@@ -355,6 +378,12 @@ void ack_async_event(ibv_async_event* event) noexcept {
     case IBV_EVENT_QP_LAST_WQE_REACHED: {
       ibv_qp& qp = *event->element.qp;
       acknowledge(qp.mutex, qp.cond, qp.events_completed);
+      break;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+      ibv_srq& srq = *event->element.srq;
+      acknowledge(srq.mutex, srq.cond, srq.events_completed);
       break;
     }
     default: break;

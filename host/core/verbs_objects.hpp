@@ -11,6 +11,7 @@
 #include <roci/mr.hpp>
 #include <roci/pd.hpp>
 #include <roci/qp.hpp>
+#include <roci/srq.hpp>
 #include <roci/verbs.hpp>
 
 #include <atomic>
@@ -96,6 +97,13 @@ struct CqObject final : ibv_cq_ex, Tail {
   Cq cq;
 };
 
+static_assert(Ah::TAIL_BYTES == TAIL_BYTES);  // which is its own object
+
+struct SrqObject final : ibv_srq, Tail {
+  SrqObject(Pd& pd, const ibv_srq_attr& attr) : ibv_srq{}, srq(pd, attr) {}
+  Srq srq;
+};
+
 struct QpObject final : ibv_qp_ex, Tail {
   QpObject(Pd& pd, const QpConfig& config) : ibv_qp_ex{}, qp(pd, config) {}
   Qp qp;
@@ -119,6 +127,8 @@ inline QpObject& object(ibv_qp* qp) {
   return *static_cast<QpObject*>(reinterpret_cast<ibv_qp_ex*>(qp));
 }
 inline QpObject& object(ibv_qp_ex* qp) { return *static_cast<QpObject*>(qp); }
+inline SrqObject& object(ibv_srq* srq) { return *static_cast<SrqObject*>(srq); }
+inline Ah& object(ibv_ah* ah) { return *static_cast<Ah*>(ah); }
 inline TdObject& object(ibv_td* td) { return *static_cast<TdObject*>(td); }
 
 /// Checks that an object that a call on `context` is given is one of the same device.

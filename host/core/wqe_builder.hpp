@@ -8,6 +8,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <endian.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +32,18 @@ struct Common {
 /// First bytes of data (SGEs or inline bytes) in a connected request.
 inline constexpr size_t DATA_OFFSET = hwif::SQ_HEADER_BYTES;
 
-/// Blocks of a request with this many bytes of SGEs or inline data.
-constexpr unsigned blocks_for(size_t data_bytes) noexcept {
-  return static_cast<unsigned>((DATA_OFFSET + data_bytes + hwif::SQ_BLOCK_BYTES - 1) /
+/// Where the operands of an atomic are, and its SGE.
+inline constexpr size_t ATOMIC_OFFSET = hwif::SQ_HEADER_BYTES;
+inline constexpr size_t ATOMIC_DATA_OFFSET = ATOMIC_OFFSET + hwif::SqWqeAtomic::BYTES;
+
+/// First bytes of data in a UD request: the address vector is in front.
+inline constexpr size_t UD_DATA_OFFSET = hwif::SQ_HEADER_BYTES + hwif::AddressVector::BYTES;
+static_assert(UD_DATA_OFFSET == 80 && 8 * hwif::SQ_BLOCK_BYTES - UD_DATA_OFFSET ==
+                                          hwif::MAX_INLINE_BYTES_UD);
+
+/// Blocks of a request with this many bytes of SGEs or inline data, from `offset` on.
+constexpr unsigned blocks_for(size_t data_bytes, size_t offset = DATA_OFFSET) noexcept {
+  return static_cast<unsigned>((offset + data_bytes + hwif::SQ_BLOCK_BYTES - 1) /
                                hwif::SQ_BLOCK_BYTES);
 }
 
@@ -115,6 +126,40 @@ inline void write_imm(std::byte* to, const Common& common, uint64_t va, uint32_t
 inline void read(std::byte* to, const Common& common, uint64_t va, uint32_t rkey) noexcept {
   control(to, hwif::WrOpcode::READ, unsolicited(common), 0);
   remote(to, va, rkey);
+}
+
+/// Atomic with its one SGE. The device sends the operands as they lie here: in network order.
+inline void atomic(std::byte* to, hwif::WrOpcode opcode, const Common& common, uint64_t va,
+                   uint32_t rkey, uint64_t swap_or_add, uint64_t compare,
+                   const ibv_sge& sge) noexcept {
+  control(to, opcode, unsolicited(common), 0);
+  remote(to, va, rkey);
+  const uint64_t operands[2] = {htobe64(swap_or_add), htobe64(compare)};
+  static_assert(sizeof operands == hwif::SqWqeAtomic::BYTES && hwif::SqWqeAtomic::compare::AT == 64);
+  std::memcpy(to + ATOMIC_OFFSET, operands, sizeof operands);
+  std::memcpy(to + ATOMIC_DATA_OFFSET, &sge, sizeof sge);
+}
+
+/// Control part of a UD request, which says that an address vector follows.
+inline void datagram_control(std::byte* to, hwif::WrOpcode opcode, const Common& common,
+                             uint32_t imm) noexcept {
+  using C = hwif::SqWqeControl;
+  C c{};
+  c.set<C::imm_or_key>(imm);
+  c.set<C::length>(common.length);
+  c.set<C::address_vector>(true);
+  c.words[0] |= first_word(opcode, common.flags, common.blocks, common.sges);
+  c.store(to);
+}
+
+/// Where a UD request goes: everything between its control part and its data.
+inline void datagram(std::byte* to, const hwif::AddressVector& vector, uint32_t qpn,
+                     uint32_t qkey) noexcept {
+  hwif::SqWqeUd u{};
+  u.set<hwif::SqWqeUd::qkey>(qkey);
+  u.set<hwif::SqWqeUd::dest_qpn>(qpn);
+  u.store(to + sizeof(hwif::SqWqeControl));
+  vector.store(to + hwif::SQ_HEADER_BYTES);
 }
 
 /// NOP that fills the rest of a line.

@@ -44,15 +44,13 @@ bool ours(const Object* object) {
 bool ours(const ibv_context* context) { return v::is_ours(context); }
 
 // What our devices do not have; not_there() with the name of the function that was called.
-int unsupported_code(const char* name = __builtin_FUNCTION(),
-                     roci::LogLevel level = roci::LogLevel::INFO) {
-  return v::not_there(name, level);
+int unsupported_code(const char* name = __builtin_FUNCTION()) {
+  return v::not_there(name, roci::LogLevel::INFO);
 }
 
 template <class T>
-T* unsupported(const char* name = __builtin_FUNCTION(),
-               roci::LogLevel level = roci::LogLevel::INFO) {
-  unsupported_code(name, level);
+T* unsupported(const char* name = __builtin_FUNCTION()) {
+  unsupported_code(name);
   return nullptr;
 }
 
@@ -245,10 +243,8 @@ EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
 // Counts in the public part of the object, the same for every provider.
 EXPORT void ibv_ack_async_event(ibv_async_event* event) {
   switch (event->event_type) {
-    case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED:
     case IBV_EVENT_WQ_FATAL:
-      // Not ours: we have neither.
+      // Not ours: we have no such queues.
       if (auto* f = roci::preload::real<void(ibv_async_event*)>("ibv_ack_async_event")) f(event);
       break;
     default: v::ack_async_event(event); break;
@@ -350,36 +346,36 @@ EXPORT int ibv_destroy_cq(ibv_cq* cq) {
   return v::destroy_cq(cq);
 }
 
-// ---- shared receive queues, address handles, multicast: not yet ---------------------------------
+// ---- shared receive queues, address handles, multicast ------------------------------------------
 
 EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
   if (!ours(pd)) return forward<ibv_srq*>("ibv_create_srq", nullptr, pd, attr);
-  return unsupported<ibv_srq>(__func__, roci::LogLevel::WARN);
+  return v::create_srq(pd, attr);
 }
 
 EXPORT int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) {
   if (!ours(srq)) return forward<int>("ibv_modify_srq", ENOSYS, srq, attr, mask);
-  return unsupported_code();
+  return v::modify_srq(srq, attr, mask);
 }
 
 EXPORT int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) {
   if (!ours(srq)) return forward<int>("ibv_query_srq", ENOSYS, srq, attr);
-  return unsupported_code();
+  return v::query_srq(srq, attr);
 }
 
 EXPORT int ibv_destroy_srq(ibv_srq* srq) {
   if (!ours(srq)) return forward<int>("ibv_destroy_srq", ENOSYS, srq);
-  return unsupported_code();
+  return v::destroy_srq(srq);
 }
 
 EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (!ours(pd)) return forward<ibv_ah*>("ibv_create_ah", nullptr, pd, attr);
-  return unsupported<ibv_ah>(__func__, roci::LogLevel::WARN);
+  return v::create_ah(pd, attr);
 }
 
 EXPORT int ibv_destroy_ah(ibv_ah* ah) {
   if (!ours(ah)) return forward<int>("ibv_destroy_ah", ENOSYS, ah);
-  return unsupported_code();
+  return v::destroy_ah(ah);
 }
 
 EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh,
@@ -387,13 +383,12 @@ EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, i
   if (!ours(context)) {
     return forward<int>("ibv_init_ah_from_wc", -1, context, port, wc, grh, attr);
   }
-  unsupported_code();
-  return -1;
+  return v::init_ah_from_wc(context, port, wc, grh, attr);
 }
 
 EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) {
   if (!ours(pd)) return forward<ibv_ah*>("ibv_create_ah_from_wc", nullptr, pd, wc, grh, port);
-  return unsupported<ibv_ah>(__func__, roci::LogLevel::WARN);
+  return v::create_ah_from_wc(pd, wc, grh, port);
 }
 
 EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
@@ -401,17 +396,18 @@ EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr* attr,
   if (!ours(context)) {
     return forward<int>("ibv_resolve_eth_l2_from_gid", -EINVAL, context, attr, mac, vid);
   }
-  return -unsupported_code();
+  return v::resolve_eth_l2_from_gid(context, attr, mac, vid);
 }
 
+// RoCE has no LIDs: `lid` says nothing.
 EXPORT int ibv_attach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {
   if (!ours(qp)) return forward<int>("ibv_attach_mcast", ENOSYS, qp, gid, lid);
-  return unsupported_code(__func__, roci::LogLevel::WARN);
+  return v::attach_mcast(qp, gid);
 }
 
 EXPORT int ibv_detach_mcast(ibv_qp* qp, const union ibv_gid* gid, uint16_t lid) {
   if (!ours(qp)) return forward<int>("ibv_detach_mcast", ENOSYS, qp, gid, lid);
-  return unsupported_code();
+  return v::detach_mcast(qp, gid);
 }
 
 // ---- queue pairs --------------------------------------------------------------------------------

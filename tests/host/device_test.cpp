@@ -230,9 +230,45 @@ TEST_CASE("every advertised size can be had") {
   CHECK(text.find("max_inline_data") != std::string::npos);
   CHECK(refuse({l.max_qp_wr, 1, l.max_sge, 1, 0}) == ENOMEM);
   CHECK(text.find("holds 4095") != std::string::npos);
-  for (const auto type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND}) {
+  const auto of_type = [&](ibv_qp_type type, ibv_qp_cap cap) {
+    return error_of([&] { Qp qp(host.pd, {&cq, &cq, cap, type, false, false}); }, &text);
+  };
+  for (const auto type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, static_cast<ibv_qp_type>(0)}) {
+    CHECK(of_type(type, caps()) == EOPNOTSUPP);
+    CHECK(text.find("this device has RC (2) UC (3) UD (4)") != std::string::npos);
+  }
+  CHECK(of_type(QPT_GSI, caps()) == EPERM);
+  CHECK(text.find("QP1 belongs to the management function") != std::string::npos);
+  // UD requests are larger by their address; the number of requests can be reached all the same.
+  CHECK(of_type(IBV_QPT_UC, {l.max_qp_wr, l.max_qp_wr, 2, 1, 32}) == 0);
+  CHECK(of_type(IBV_QPT_UD, {l.max_qp_wr, l.max_qp_wr, 3, 1, 48}) == 0);
+  CHECK(of_type(IBV_QPT_UD, {1, 1, l.max_sge, l.max_sge, l.max_inline_ud}) == 0);
+  CHECK(of_type(IBV_QPT_UD, {1, 1, 1, 1, l.max_inline_ud + 1}) == EINVAL);
+  CHECK(text.find("max_inline_data 433: at most 432") != std::string::npos);
+}
+
+TEST_CASE("what a device does not have is refused, and advertised as nothing") {
+  FakeFabric fabric;
+  FakeConfig config;
+  config.uc = config.ud = config.gsi = config.srq = config.atomics = false;
+  FakeNic nic(fabric, 0, config);
+  Host host(make_inproc_transport(nic));
+  const DeviceLimits& l = host.device->limits();
+  CHECK_FALSE((l.uc || l.ud || l.gsi || l.srq || l.atomics));
+  CHECK(l.max_srqs == 0);
+  CHECK(l.max_multicast == 0);
+  Cq cq(host.context, {16, nullptr, false});
+  for (const auto type : {IBV_QPT_UC, IBV_QPT_UD, QPT_GSI}) {
     CHECK(error_of([&] { Qp qp(host.pd, {&cq, &cq, caps(), type, false, false}); }) == EOPNOTSUPP);
   }
+  CHECK(error_of([&] { Srq srq(host.pd, {16, 1, 0}); }) == EOPNOTSUPP);
+  Qp qp(host.pd, {&cq, &cq, caps(), IBV_QPT_RC, false, false});
+  connect(qp, qp.number(), path_to(nic));
+  Region region(host.pd, 4096);
+  ibv_sge sge = region.sge(0, 8);
+  ibv_send_wr wr = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 1, 1);
+  CHECK(post(qp, wr) == EOPNOTSUPP);
+  CHECK(nic.violations() == std::vector<std::string>{});
 }
 
 TEST_CASE("GID and P_Key tables are kept and renewed") {

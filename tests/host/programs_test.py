@@ -86,7 +86,7 @@ def tools(bench):
     for text in ("PORT_ACTIVE", "active_mtu:\t\t4096", "link_layer:\t\tEthernet",
                  "fe80:0000:0000:0000:0000:00ff:fe00:0001, RoCE v1",
                  "0000:0000:0000:0000:0000:ffff:0a00:0001, RoCE v1",
-                 "max_qp:\t\t\t\t1022", "ATOMIC_NONE", "board_id:\t\t\tROCI0000001",
+                 "max_qp:\t\t\t\t1022", "ATOMIC_HCA", "board_id:\t\t\tROCI0000001",
                  "fw_ver:\t\t\t\t1.2.3", "hca_core_clock:\t\t\t250000kHZ"):
         assert text in out, f"{text!r} is not in\n{out}"
     # Without a simulation, as if the library was not there.
@@ -111,6 +111,15 @@ def pingpong(bench):
     for dma in ("scatter",):
         bench.pair(program, "-n", "50", "-g", "0", "-c", "-s", "100000", ROCI_DMA=dma)
     bench.pair(program, "-n", "50", "-g", "0", ROCI_SINGLE_THREADED="1")
+    # The other transports, and receives that queue pairs share.
+    for program, options in (("ibv_uc_pingpong", ["-s", "5000"]), ("ibv_uc_pingpong", ["-e"]),
+                             ("ibv_ud_pingpong", ["-s", "2000"]), ("ibv_ud_pingpong", ["-e"]),
+                             ("ibv_ud_pingpong", ["-s", "1"]),
+                             ("ibv_srq_pingpong", ["-q", "4", "-s", "5000"]),
+                             ("ibv_srq_pingpong", ["-q", "3", "-e"])):
+        for gid in ("0", "1"):
+            server, client = bench.pair(program, "-n", "100", "-g", gid, *options)
+            assert "100 iters" in server and "100 iters" in client, server + client
     # Without -g there is no GRH: the answer names the cure.
     server, client = bench.pair(program, "-n", "1", status=1)
     assert "Failed to modify QP to RTR" in server + client, server + client
@@ -133,9 +142,17 @@ def perftest(bench):
     bench.pair("ib_write_lat", *common, "-n", "100", "-s", "64", "-I", "64")
     bench.pair("ib_send_lat", *common, "-n", "100", "-e")
     bench.pair("ib_write_bw", "-F", "-x", "1", "-n", "100", ROCI_DMA="scatter")
-    # What is not there yet is refused, not faked.
-    for program, option in (("ib_write_bw", ["-c", "UC"]), ("ib_send_bw", ["-c", "UD"])):
-        bench.pair(program, *common, *option, "-n", "10", status=1)
+    for options in (["-c", "UC"], ["-c", "UC", "--use_old_post_send"], ["-c", "UD"],
+                    ["-c", "UD", "--use_old_post_send"], ["-c", "UD", "-e"], ["--use-srq"]):
+        bench.pair("ib_send_bw", *common, *options, "-n", "100", "-s", "2000")
+        bench.pair("ib_send_lat", *common, *options, "-n", "50", "-s", "64")
+    bench.pair("ib_write_bw", *common, "-c", "UC", "-n", "100")
+    for program in ("ib_atomic_bw", "ib_atomic_lat"):
+        for options in ([], ["--use_old_post_send"]):
+            for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD"):
+                bench.pair(program, *common, *options, "-A", kind, "-n", "100")
+    # What a type does not have is refused, not faked.
+    bench.pair("ib_read_bw", *common, "-c", "UC", "-n", "10", status=1)
 
 
 FILES = r"""
@@ -288,30 +305,33 @@ def files(bench):
 
 UNSUPPORTED = r"""
 import ctypes
+import struct
 ctypes.CDLL("libibverbs.so.1", mode=ctypes.RTLD_GLOBAL)
 v = ctypes.CDLL(None, use_errno=True)
-for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_create_srq",
-             "ibv_create_ah"):
+for name in ("ibv_get_device_list", "ibv_open_device", "ibv_alloc_pd", "ibv_create_cq",
+             "ibv_create_qp", "ibv_import_pd"):
     getattr(v, name).restype = ctypes.c_void_p
 devices = ctypes.cast(v.ibv_get_device_list(None), ctypes.POINTER(ctypes.c_void_p))
 context = ctypes.c_void_p(v.ibv_open_device(ctypes.c_void_p(devices[0])))
 pd = ctypes.c_void_p(v.ibv_alloc_pd(context))
-for name in ("ibv_create_srq", "ibv_create_ah"):
-    room = ctypes.create_string_buffer(1024)
-    assert getattr(v, name)(pd, room) is None
-    assert ctypes.get_errno() == 95, ctypes.get_errno()
+assert v.ibv_import_pd(context, 0) is None
+assert ctypes.get_errno() == 95, ctypes.get_errno()
+cq = v.ibv_create_cq(context, 16, None, None, 0)
+RAW_PACKET = 8
+assert v.ibv_create_qp(pd, struct.pack("QQQQIIIIIii", 0, cq, cq, 0, 1, 1, 1, 1, 0, RAW_PACKET, 0)) is None
+assert ctypes.get_errno() == 95, ctypes.get_errno()
 """
 
 
 def unsupported(bench):
     """What there is not is said by name, to those who ask."""
     out = bench.run(sys.executable, "-c", UNSUPPORTED, ROCI_LOG="info")
-    for name in ("ibv_create_srq", "ibv_create_ah"):
+    for name in ("ibv_import_pd", "ibv_create_qp"):
         assert out.count(f"roci: {name}: ") == 1, out
-    # who asks for these does not go on without: they are told to everybody
+    # who asks for a queue pair does not go on without: it is told to everybody
     out = bench.run(sys.executable, "-c", UNSUPPORTED)
     lines = [line for line in out.splitlines() if line.startswith("roci: ")]
-    assert [line.split(":")[1] for line in lines] == [" ibv_create_srq", " ibv_create_ah"], out
+    assert [line.split(":")[1] for line in lines] == [" ibv_create_qp"], out
 
 
 def busy(bench):

@@ -2,12 +2,12 @@
 //
 // Queue pairs: transitions and their attributes, values and errno, queries, errors on the way,
 // flushing, RESET and new life, events.
+#include "stderr_of.hpp"
 #include "world.hpp"
 
-#include <unistd.h>
+#include <roci/log.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <string>
 
@@ -41,23 +41,6 @@ struct One {
   Cq cq;
   Qp qp;
 };
-
-// What the host stack prints on stderr during `run`; with ROCI_LOG unset: warnings.
-template <class Run>
-std::string stderr_of(Run run) {
-  std::FILE* const file = std::tmpfile();
-  REQUIRE(file != nullptr);
-  const int kept = dup(STDERR_FILENO);
-  REQUIRE(dup2(fileno(file), STDERR_FILENO) == STDERR_FILENO);
-  run();
-  REQUIRE(dup2(kept, STDERR_FILENO) == STDERR_FILENO);
-  close(kept);
-  std::rewind(file);
-  std::string text(4096, 0);
-  text.resize(std::fread(text.data(), 1, text.size(), file));
-  std::fclose(file);
-  return text;
-}
 
 constexpr int PATH = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 constexpr ibv_qp_state STATES[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
@@ -238,7 +221,10 @@ TEST_CASE("query gives back what was set") {
   CHECK(got.rq_psn == 0x123456);
   CHECK(got.sq_psn == 0x123456);
   CHECK(got.dest_qp_num == one.qp.number());
-  CHECK(got.qp_access_flags == (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+  CHECK(got.qp_access_flags ==
+        (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC));
+  CHECK(got.en_sqd_async_notify == 0);
+  CHECK(got.sq_draining == 0);
   CHECK(got.port_num == 1);
   CHECK(got.timeout == 14);
   CHECK(got.retry_cnt == 7);
@@ -357,8 +343,23 @@ TEST_CASE("a refused request is one line that names field, value, limit and cure
        }},
       {"length", IBV_QPS_RTS, EINVAL, {"length 4294967294", "at most 2147483648", "max_msg_sz"},
        [](One& one) { return sent(one, IBV_WR_RDMA_WRITE, 2, 0x7fffffff); }},
-      {"opcode", IBV_QPS_RTS, EOPNOTSUPP, {"opcode 6", "RDMA_READ"},
-       [](One& one) { return sent(one, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8); }},
+      {"opcode", IBV_QPS_RTS, EOPNOTSUPP, {"opcode 7", "RDMA_READ", "atomics"},
+       [](One& one) { return sent(one, IBV_WR_LOCAL_INV, 1, 8); }},
+      {"data of an atomic", IBV_QPS_RTS, EINVAL, {"num_sge 2, length 16", "one SGE of 8 bytes"},
+       [](One& one) { return sent(one, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 8); }},
+      {"length of an atomic", IBV_QPS_RTS, EINVAL, {"num_sge 1, length 16", "one SGE of 8 bytes"},
+       [](One& one) { return sent(one, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 16); }},
+      {"data of an atomic, extended", IBV_QPS_RTS, EINVAL, {"num_sge 2", "one SGE of 8 bytes"},
+       [](One& one) { return by_extended_call(one, hwif::WrOpcode::FETCH_ADD, 2, 8); }},
+      {"inline atomic", IBV_QPS_RTS, EINVAL, {"IBV_SEND_INLINE", "atomics"},
+       [](One& one) { return sent(one, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8, IBV_SEND_INLINE); }},
+      {"address of UD", IBV_QPS_RTS, EOPNOTSUPP, {"ibv_wr_"},
+       [](One& one) {
+         one.qp.begin();
+         one.qp.open_operation(hwif::WrOpcode::SEND, 3, 0, 0, 0, 0);
+         one.qp.set_ud_address(nullptr, 1, 1);
+         return one.qp.complete();
+       }},
       {"operation, extended", IBV_QPS_RTS, EOPNOTSUPP, {"ibv_wr_"},
        [](One& one) {
          one.qp.begin();
@@ -425,8 +426,8 @@ TEST_CASE("each reason for a refused request is told, and once in each life of t
         CHECK(post(one.qp, many) == EINVAL);
         ibv_send_wr read = send_wr(IBV_WR_RDMA_READ, sges.data(), 20, 3);
         CHECK(post(one.qp, read) == EINVAL);
-        ibv_send_wr atomic = send_wr(IBV_WR_ATOMIC_FETCH_AND_ADD, sges.data(), 1, 4);
-        CHECK(post(one.qp, atomic) == EOPNOTSUPP);
+        ibv_send_wr local = send_wr(IBV_WR_LOCAL_INV, sges.data(), 1, 4);
+        CHECK(post(one.qp, local) == EOPNOTSUPP);
         CHECK(post_recv(one.qp, sges.data(), 20, 5) == EINVAL);
       }
     });
@@ -434,7 +435,7 @@ TEST_CASE("each reason for a refused request is told, and once in each life of t
     CHECK(std::count(said.begin(), said.end(), '\n') == 5);
     for (const char* text : {"receive queue of QP 0x42 refuses a request: state RESET",
                              "send queue of QP 0x42 refuses a request: num_sge 20: at most 2 (cap",
-                             "num_sge 20: at most 2 (the device's max_sge_rd", "opcode 6: it has",
+                             "num_sge 20: at most 2 (the device's max_sge_rd", "opcode 7: it has",
                              "max_recv_sge"}) {
       CHECK(said.find(text) != std::string::npos);
     }
@@ -445,8 +446,7 @@ TEST_CASE("each reason for a refused request is told, and once in each life of t
 TEST_CASE("operations that this version does not have") {
   One one;
   one.go(IBV_QPS_RTS);
-  for (const auto opcode : {IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
-                            IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_SEND_WITH_INV, IBV_WR_TSO}) {
+  for (const auto opcode : {IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_SEND_WITH_INV, IBV_WR_TSO}) {
     ibv_send_wr wr = send_wr(opcode, nullptr, 0, 1);
     CHECK(post(one.qp, wr) == EOPNOTSUPP);
   }
@@ -469,7 +469,20 @@ TEST_CASE("a failed completion is one warning with both codes, those flushed beh
              pair.a_qp.number());
   CHECK(said.compare(0, line.size(), line) == 0);
   CHECK(said.find("check rkey") != std::string::npos);
+  CHECK(said.find("(status 10, vendor_err 0x41, WRITE, wr_id 0x0, block 0)\n") != std::string::npos);
   CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+}
+
+TEST_CASE("lines of one kind are limited in each second, and what was left out is counted") {
+  LogRate rate;
+  unsigned left_out = 77;
+  for (unsigned n = 0; n < LogRate::LINES; ++n) CHECK(rate.allows(5, left_out));
+  CHECK(left_out == 0);
+  for (unsigned n = 0; n < 30; ++n) CHECK_FALSE(rate.allows(5, left_out));
+  CHECK(rate.allows(6, left_out));
+  CHECK(left_out == 30);
+  CHECK(rate.allows(6, left_out));
+  CHECK(left_out == 0);
 }
 
 TEST_CASE("an error flushes all that was posted, in order, later posts too; RESET and new life") {

@@ -212,7 +212,7 @@ TEST_CASE("lists: one doorbell; an error stops at the bad one") {
   CHECK(pair.a_nic.doorbells(hwif::DoorbellKind::SQ) == before + 1);
   for (size_t i = 0; i < wr.size(); ++i) CHECK(wait_wc(pair.a_cq).wr_id == 100 + i);
 
-  wr[3].opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr[3].opcode = IBV_WR_LOCAL_INV;
   CHECK(pair.a_qp.post_send(wr.data(), &bad) == EOPNOTSUPP);
   CHECK(bad == &wr[3]);
   for (size_t i = 0; i < 3; ++i) CHECK(wait_wc(pair.a_cq).wr_id == 100 + i);

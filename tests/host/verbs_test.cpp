@@ -95,11 +95,17 @@ TEST_CASE("contexts: queries") {
   CHECK(attr.max_sge == 15);
   CHECK(attr.max_sge_rd == 4);
   CHECK(attr.phys_port_cnt == 1);
-  CHECK(attr.atomic_cap == IBV_ATOMIC_NONE);
+  CHECK(attr.atomic_cap == IBV_ATOMIC_HCA);
+  CHECK(attr.max_qp_rd_atom == 64);
+  CHECK(attr.max_qp_init_rd_atom == 64);
+  CHECK(attr.max_res_rd_atom == 4096);
+  CHECK(attr.max_srq == 16);
+  CHECK(attr.max_srq_wr == 32768);
+  CHECK(attr.max_srq_sge == 15);
+  CHECK(attr.max_ah == 65536);
+  CHECK((attr.device_cap_flags & IBV_DEVICE_BAD_QKEY_CNTR) != 0);
   // Nothing that is not there is advertised.
-  CHECK(attr.max_srq == 0);
   CHECK(attr.max_mw == 0);
-  CHECK(attr.max_ah == 0);
   CHECK(attr.max_mcast_grp == 0);
   CHECK(attr.max_raw_ethy_qp == 0);
   CHECK((attr.device_cap_flags & (IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
@@ -366,11 +372,11 @@ TEST_CASE("completion queues: errno, extended polling, events") {
   CHECK(ids == std::vector<uint64_t>{7, 8, 9});
   CHECK(std::memcmp(memory.data() + 1024, "inline", 6) == 0);
 
-  // An operation that was not asked for, or that nobody has.
+  // An operation that nobody has.
   ibv_wr_start(qpx);
-  ibv_wr_atomic_fetch_add(qpx, 1, 2, 3);
+  ibv_wr_local_inv(qpx, 1);
   CHECK(ibv_wr_complete(qpx) == EOPNOTSUPP);
-  init.send_ops_flags = IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  init.send_ops_flags = IBV_QP_EX_WITH_LOCAL_INV;
   CHECK(null_errno(ibv_create_qp_ex(o.context, &init)) == EOPNOTSUPP);
   init.send_ops_flags = IBV_QP_EX_WITH_SEND;
   init.comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
@@ -413,8 +419,10 @@ TEST_CASE("queue pairs: errno, attributes, asynchronous events") {
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq;
   init.cap = caps();
-  init.qp_type = IBV_QPT_UD;
+  init.qp_type = IBV_QPT_RAW_PACKET;
   CHECK(null_errno(v::create_qp(pd, &init)) == EOPNOTSUPP);
+  init.qp_type = static_cast<ibv_qp_type>(1);  // GSI
+  CHECK(null_errno(v::create_qp(pd, &init)) == EPERM);
   init.qp_type = IBV_QPT_RC;
   init.cap.max_send_sge = 16;
   CHECK(null_errno(v::create_qp(pd, &init)) == EINVAL);
@@ -462,6 +470,278 @@ TEST_CASE("queue pairs: errno, attributes, asynchronous events") {
   CHECK(v::destroy_qp(qp) == 0);
   CHECK(waited);
   acknowledging.join();
+  CHECK(v::destroy_cq(cq) == 0);
+  CHECK(v::dealloc_pd(pd) == 0);
+}
+
+TEST_CASE("shared receive queues: errno, attributes, queue pairs, events and their acknowledgement") {
+  Opened o;
+  ibv_context* other = o.open(1);
+  ibv_pd* pd = v::alloc_pd(o.context);
+  ibv_pd* pd2 = v::alloc_pd(other);
+  int cookie = 0;
+  ibv_srq_init_attr attr{&cookie, {10, 2, 7}};
+  ibv_srq* srq = v::create_srq(pd, &attr);
+  REQUIRE(srq != nullptr);
+  CHECK(srq->context == o.context);
+  CHECK(srq->pd == pd);
+  CHECK(srq->srq_context == &cookie);
+  CHECK(attr.attr.max_wr == 16);
+  CHECK(attr.attr.max_sge == 3);
+  ibv_srq_init_attr bad{nullptr, {10, 16, 0}};
+  CHECK(null_errno(v::create_srq(pd, &bad)) == EINVAL);
+  // The basic type by the extended call, straight and through the inline function.
+  ibv_srq_init_attr_ex ex{};
+  ex.attr = {20, 1, 0};
+  ex.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+  ex.srq_type = IBV_SRQT_BASIC;
+  ex.pd = pd;
+  ibv_srq* second = v::create_srq_ex(o.context, &ex);
+  REQUIRE(second != nullptr);
+  CHECK(ex.attr.max_wr == 32);
+  CHECK(v::destroy_srq(second) == 0);
+  ex.pd = pd2;
+  CHECK(null_errno(v::create_srq_ex(o.context, &ex)) == EINVAL);
+  ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
+  CHECK(null_errno(v::create_srq_ex(o.context, &ex)) == EINVAL);
+  ex.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM;
+  CHECK(null_errno(v::create_srq_ex(o.context, &ex)) == EOPNOTSUPP);
+
+  ibv_srq_attr change{0, 0, 3};
+  CHECK(v::modify_srq(srq, &change, IBV_SRQ_LIMIT) == 0);
+  ibv_srq_attr got{};
+  REQUIRE(v::query_srq(srq, &got) == 0);
+  CHECK(got.max_wr == 16);
+  CHECK(got.max_sge == 3);
+  CHECK(got.srq_limit == 3);
+  change.srq_limit = 17;
+  CHECK(v::modify_srq(srq, &change, IBV_SRQ_LIMIT) == EINVAL);
+  CHECK(v::modify_srq(srq, &change, IBV_SRQ_MAX_WR) == EOPNOTSUPP);
+
+  ibv_cq* cq = v::create_cq(o.context, 32, nullptr, nullptr, 0);
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq;
+  init.srq = srq;
+  init.cap = caps();
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = v::create_qp(pd, &init);
+  REQUIRE(qp != nullptr);
+  CHECK(qp->srq == srq);
+  to_rts(qp, o.server->nic(0), qp->qp_num);
+  ibv_qp_attr qp_attr{};
+  ibv_qp_init_attr qp_init{};
+  REQUIRE(v::query_qp(qp, &qp_attr, IBV_QP_STATE, &qp_init) == 0);
+  CHECK(qp_init.srq == srq);
+  CHECK(v::destroy_srq(srq) == EBUSY);
+  // One of another NIC is none for it.
+  ibv_srq_init_attr foreign_attr{nullptr, {10, 2, 0}};
+  ibv_srq* foreign = v::create_srq(pd2, &foreign_attr);
+  init.srq = foreign;
+  CHECK(null_errno(v::create_qp(pd, &init)) == EINVAL);
+  CHECK(v::destroy_srq(foreign) == 0);
+
+  for (uint64_t i = 0; i < 4; ++i) {
+    ibv_recv_wr wr{i, nullptr, nullptr, 0};
+    ibv_recv_wr* bad_wr = nullptr;
+    REQUIRE(ibv_post_srq_recv(srq, &wr, &bad_wr) == 0);
+  }
+  for (int i = 0; i < 2; ++i) {
+    ibv_send_wr wr = send_wr(IBV_WR_SEND, nullptr, 0, 9, 0);
+    ibv_send_wr* bad_wr = nullptr;
+    REQUIRE(ibv_post_send(qp, &wr, &bad_wr) == 0);
+    CHECK(wait_one(cq).wr_id == static_cast<uint64_t>(i));
+  }
+  ibv_async_event event{};
+  REQUIRE(v::get_async_event(o.context, &event) == 0);
+  CHECK(event.event_type == IBV_EVENT_SRQ_LIMIT_REACHED);
+  CHECK(event.element.srq == srq);
+  CHECK(v::destroy_qp(qp) == 0);
+  std::atomic<bool> waited{false};
+  std::thread acknowledging([&, destroying = this_thread()] {
+    waited = becomes([&] {
+      return o.commands(roci::hwif::AdminOpcode::DESTROY_SRQ) == 2 && waits_for_thread(destroying);
+    });
+    v::ack_async_event(&event);
+  });
+  CHECK(v::destroy_srq(srq) == 0);
+  CHECK(waited);
+  acknowledging.join();
+  CHECK(v::destroy_cq(cq) == 0);
+  CHECK(v::dealloc_pd(pd) == 0);
+  CHECK(v::dealloc_pd(pd2) == 0);
+  CHECK(v::close_device(other) == 0);
+}
+
+TEST_CASE("address handles and UD: errno, answers, groups") {
+  Opened o;
+  ibv_pd* pd = v::alloc_pd(o.context);
+  ibv_ah_attr attr = path_to(o.server->nic(1));
+  ibv_ah* ah = v::create_ah(pd, &attr);
+  REQUIRE(ah != nullptr);
+  CHECK(ah->context == o.context);
+  CHECK(ah->pd == pd);
+  CHECK(v::dealloc_pd(pd) == EBUSY);
+  CHECK(v::destroy_ah(ah) == 0);
+  attr.is_global = 0;
+  CHECK(null_errno(v::create_ah(pd, &attr)) == EINVAL);
+  attr = path_to(o.server->nic(1));
+  attr.grh.dgid.raw[0] = 0x20;
+  CHECK(null_errno(v::create_ah(pd, &attr)) == EHOSTUNREACH);
+  uint8_t mac[6] = {};
+  uint16_t vid = 0;
+  CHECK(v::resolve_eth_l2_from_gid(o.context, &attr, mac, &vid) == -EHOSTUNREACH);
+  attr = path_to(o.server->nic(1), 1);
+  CHECK(v::resolve_eth_l2_from_gid(o.context, &attr, mac, &vid) == 0);
+  CHECK(mac[5] == 2);
+  CHECK(vid == 0xffff);
+
+  // A message to itself by the extended calls, and the answer to it.
+  ibv_cq* cq = v::create_cq(o.context, 32, nullptr, nullptr, 0);
+  ibv_qp_init_attr_ex init{};
+  init.send_cq = init.recv_cq = cq;
+  init.cap = caps(16, 2, 32);
+  init.qp_type = IBV_QPT_UD;
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  init.pd = pd;
+  init.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE;
+  CHECK(null_errno(ibv_create_qp_ex(o.context, &init)) == EOPNOTSUPP);
+  init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  ibv_qp* qp = ibv_create_qp_ex(o.context, &init);
+  REQUIRE(qp != nullptr);
+  ibv_qp_attr states{};
+  states.qp_state = IBV_QPS_INIT;
+  states.port_num = 1;
+  states.qkey = 0x1234;
+  REQUIRE(v::modify_qp(qp, &states, UD_TO_INIT) == 0);
+  states.qp_state = IBV_QPS_RTR;
+  REQUIRE(v::modify_qp(qp, &states, IBV_QP_STATE) == 0);
+  states.qp_state = IBV_QPS_RTS;
+  REQUIRE(v::modify_qp(qp, &states, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+  Buffer memory(4096);
+  ibv_mr* mr = v::reg_mr(pd, memory.data(), 4096, memory.address(), ALL_ACCESS);
+  attr = path_to(o.server->nic(0));
+  ah = v::create_ah(pd, &attr);
+  REQUIRE(ah != nullptr);
+  ibv_wc wc{};
+  for (int round = 0; round < 2; ++round) {
+    ibv_sge sge{memory.address(), 100, mr->lkey};
+    ibv_recv_wr recv{9, nullptr, &sge, 1};
+    ibv_recv_wr* bad = nullptr;
+    REQUIRE(ibv_post_recv(qp, &recv, &bad) == 0);
+    ibv_qp_ex* qpx = v::qp_to_qp_ex(qp);
+    char text[] = "inline";
+    ibv_wr_start(qpx);
+    qpx->wr_id = 8;
+    qpx->wr_flags = 0;
+    ibv_wr_send_imm(qpx, 0x01020304);
+    ibv_wr_set_ud_addr(qpx, ah, qp->qp_num, 0x1234);
+    ibv_wr_set_inline_data(qpx, text, 6);
+    REQUIRE(ibv_wr_complete(qpx) == 0);
+    wc = wait_one(cq);
+    CHECK(wc.wr_id == 9);
+    CHECK(wc.byte_len == 46);
+    CHECK(wc.wc_flags == (IBV_WC_GRH | IBV_WC_WITH_IMM));
+    CHECK(std::memcmp(memory.data() + 40, "inline", 6) == 0);
+    v::destroy_ah(ah);
+    auto* grh = reinterpret_cast<ibv_grh*>(memory.data());
+    ah = v::create_ah_from_wc(pd, &wc, grh, 1);
+    REQUIRE(ah != nullptr);
+  }
+  auto* grh = reinterpret_cast<ibv_grh*>(memory.data());
+  ibv_ah_attr answer{};
+  CHECK(v::init_ah_from_wc(o.context, 1, &wc, grh, &answer) == 0);
+  CHECK(std::memcmp(answer.grh.dgid.raw, attr.grh.dgid.raw, 16) == 0);
+  errno = 0;
+  CHECK(v::init_ah_from_wc(o.context, 2, &wc, grh, &answer) == -1);
+  CHECK(errno == EINVAL);
+  CHECK(null_errno(v::create_ah_from_wc(pd, &wc, grh, 2)) == EINVAL);
+  grh->dgid.raw[15] ^= 0x40;
+  CHECK(v::init_ah_from_wc(o.context, 1, &wc, grh, &answer) == -1);
+  CHECK(errno == ENOENT);
+  CHECK(null_errno(v::create_ah_from_wc(pd, &wc, grh, 1)) == ENOENT);
+  union ibv_gid group {};
+  group.raw[0] = 0xff;
+  CHECK(v::attach_mcast(qp, &group) == EOPNOTSUPP);
+  CHECK(v::detach_mcast(qp, &group) == EOPNOTSUPP);
+  group.raw[0] = 0xfe;
+  CHECK(v::attach_mcast(qp, &group) == EINVAL);
+  CHECK(v::destroy_ah(ah) == 0);
+  CHECK(v::destroy_qp(qp) == 0);
+  CHECK(v::destroy_cq(cq) == 0);
+  CHECK(v::dereg_mr(mr) == 0);
+  CHECK(v::dealloc_pd(pd) == 0);
+}
+
+TEST_CASE("every asynchronous event has its type of verbs, its element and its name") {
+  Opened o;
+  ibv_pd* pd = v::alloc_pd(o.context);
+  ibv_cq* cq = v::create_cq(o.context, 16, nullptr, nullptr, 0);
+  ibv_srq_init_attr srq_attr{nullptr, {10, 2, 0}};
+  ibv_srq* srq = v::create_srq(pd, &srq_attr);
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq;
+  init.cap = caps();
+  init.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = v::create_qp(pd, &init);
+  ibv_qp_attr attr = attributes(IBV_QPS_INIT, qp->qp_num, path_to(o.server->nic(0)));
+  to_rts(qp, o.server->nic(0), qp->qp_num);
+  attr.qp_state = IBV_QPS_SQD;
+  attr.en_sqd_async_notify = 1;
+  REQUIRE(v::modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY) == 0);
+  using E = roci::hwif::EqeType;
+  const struct {
+    E type;
+    ibv_event_type event;
+    char of;
+    const char* name;
+  } cases[] = {
+      {E::SQ_DRAINED, IBV_EVENT_SQ_DRAINED, 'q', "send queue drained"},
+      {E::QP_FATAL, IBV_EVENT_QP_FATAL, 'q', "local work queue catastrophic error"},
+      {E::QP_REQ_ERROR, IBV_EVENT_QP_REQ_ERR, 'q', "invalid request local work queue error"},
+      {E::QP_ACCESS_ERROR, IBV_EVENT_QP_ACCESS_ERR, 'q', "local access violation work queue error"},
+      {E::COMM_EST, IBV_EVENT_COMM_EST, 'q', "communication established"},
+      {E::PATH_MIGRATED, IBV_EVENT_PATH_MIG, 'q', "path migrated"},
+      {E::PATH_MIGRATION_ERROR, IBV_EVENT_PATH_MIG_ERR, 'q', "path migration request error"},
+      {E::QP_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED, 'q', "last WQE reached"},
+      {E::CQ_ERROR, IBV_EVENT_CQ_ERR, 'c', "CQ error"},
+      {E::SRQ_ERROR, IBV_EVENT_SRQ_ERR, 's', "SRQ catastrophic error"},
+      {E::SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED, 's', "SRQ limit reached"},
+      {E::PORT_ACTIVE, IBV_EVENT_PORT_ACTIVE, 'p', "port active"},
+      {E::PORT_ERROR, IBV_EVENT_PORT_ERR, 'p', "port error"},
+      {E::LID_CHANGE, IBV_EVENT_LID_CHANGE, 'p', "LID change"},
+      {E::PKEY_CHANGE, IBV_EVENT_PKEY_CHANGE, 'p', "P_Key change"},
+      {E::SM_CHANGE, IBV_EVENT_SM_CHANGE, 'p', "SM change"},
+      {E::CLIENT_REREGISTER, IBV_EVENT_CLIENT_REREGISTER, 'p', "client reregistration"},
+      {E::GID_CHANGE, IBV_EVENT_GID_CHANGE, 'p', "GID table change"},
+      {E::DEVICE_FATAL, IBV_EVENT_DEVICE_FATAL, 'p', "local catastrophic error"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    if (c.type != E::SQ_DRAINED) {  // which came by itself
+      const uint32_t object = c.of == 'q' ? qp->qp_num
+                              : c.of == 'c' ? cq->handle
+                              : c.of == 's' ? srq->handle
+                                            : 0;
+      const std::lock_guard lock(o.server->fabric().mutex());
+      o.server->nic(0).raise(1, c.type, object);
+    }
+    if (c.type != E::DEVICE_FATAL) {
+      ibv_port_attr port{};  // the server is told of work by messages only
+      v::query_port(o.context, 1, &port, sizeof port);
+    }
+    ibv_async_event event{};
+    REQUIRE(v::get_async_event(o.context, &event) == 0);
+    CHECK(event.event_type == c.event);
+    CHECK(std::string(ibv_event_type_str(event.event_type)) == c.name);
+    if (c.of == 'q') CHECK(event.element.qp == qp);
+    if (c.of == 'c') CHECK(event.element.cq == cq);
+    if (c.of == 's') CHECK(event.element.srq == srq);
+    if (c.of == 'p') CHECK(event.element.port_num == 1);
+    v::ack_async_event(&event);
+  }
+  // All acknowledged: nothing waits.
+  CHECK(v::destroy_qp(qp) == 0);
+  CHECK(v::destroy_srq(srq) == 0);
   CHECK(v::destroy_cq(cq) == 0);
   CHECK(v::dealloc_pd(pd) == 0);
 }

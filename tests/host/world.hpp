@@ -88,7 +88,8 @@ class Buffer {
 };
 
 inline constexpr unsigned ALL_ACCESS =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+    IBV_ACCESS_REMOTE_ATOMIC;
 
 /// One opened device with the usual objects. Without options: those of the environment, so that
 /// ROCI_DMA=scatter makes all memory of a test go through page tables.
@@ -165,6 +166,31 @@ inline void connect(Qp& qp, uint32_t dest_qpn, const ibv_ah_attr& path) {
   qp.modify(attributes(IBV_QPS_INIT, dest_qpn, path), TO_INIT);
   qp.modify(attributes(IBV_QPS_RTR, dest_qpn, path), TO_RTR);
   qp.modify(attributes(IBV_QPS_RTS, dest_qpn, path), TO_RTS);
+}
+
+inline constexpr int UD_TO_INIT =
+    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
+inline constexpr int UC_TO_RTR =
+    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+/// A UD queue pair from RESET to RTS.
+inline void open_datagrams(Qp& qp, uint32_t qkey) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  attr.qkey = qkey;
+  qp.modify(attr, UD_TO_INIT);
+  attr.qp_state = IBV_QPS_RTR;
+  qp.modify(attr, IBV_QP_STATE);
+  attr.qp_state = IBV_QPS_RTS;
+  qp.modify(attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/// A UC queue pair from RESET to RTS.
+inline void connect_unreliably(Qp& qp, uint32_t dest_qpn, const ibv_ah_attr& path) {
+  qp.modify(attributes(IBV_QPS_INIT, dest_qpn, path), TO_INIT);
+  qp.modify(attributes(IBV_QPS_RTR, dest_qpn, path), UC_TO_RTR);
+  qp.modify(attributes(IBV_QPS_RTS, dest_qpn, path), IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
 /// Sizes that tests ask for.

@@ -71,14 +71,18 @@ class RingTap : public InprocNic {
 };
 
 struct Posting {
-  explicit Posting(ibv_qp_cap cap = caps(64, 4, 300))
+  explicit Posting(ibv_qp_cap cap = caps(64, 4, 300), ibv_qp_type type = IBV_QPT_RC)
       : nic(fabric, 0),
         tap(nic),
         host(make_inproc_transport(tap)),
         cq(host.context, {256, nullptr, false}),
-        qp(host.pd, {&cq, &cq, cap, IBV_QPT_RC, false, false}) {
+        qp(host.pd, {&cq, &cq, cap, type, false, false}) {
     // To itself, and frozen: nothing is carried out.
-    connect(qp, qp.number(), path_to(nic));
+    if (type == IBV_QPT_UD) {
+      open_datagrams(qp, 0x11111111);
+    } else {
+      connect(qp, qp.number(), path_to(nic));
+    }
     nic.freeze(true);
     tap.rung.clear();
   }
@@ -155,6 +159,98 @@ TEST_CASE("golden bytes of inline data") {
   CHECK(std::string(bytes.begin(), bytes.end()) ==
         std::string("0123abcdefghijklmnopqrstuvwxyz\0\0\0", 33));
   CHECK((p.tap.rung.back().second & 0xffff) == 2);
+}
+
+TEST_CASE("golden bytes of atomics: operands in network order, the SGE behind them") {
+  Posting p;
+  ibv_sge sge{0x1122334455667788, 8, 0xaabbccdd};
+  ibv_send_wr wr = send_wr(IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 1, 1, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+  wr.wr.atomic.remote_addr = 0x0123456789abcde8;
+  wr.wr.atomic.rkey = 0x12345678;
+  wr.wr.atomic.compare_add = 0x8182838485868788;
+  wr.wr.atomic.swap = 0xa1a2a3a4a5a6a7a8;
+  REQUIRE(post(p.qp, wr) == 0);
+  wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.send_flags = IBV_SEND_SOLICITED;  // says nothing
+  REQUIRE(post(p.qp, wr) == 0);
+  const std::string remote = " e8cdab89674523017856341200000000";
+  const std::string buffer = " 887766554433221108000000ddccbbaa";
+  CHECK(p.tap.sq(0, 64) == "0c031100000000000800000000000000" + remote +
+                               " a1a2a3a4a5a6a7a88182838485868788" + buffer);
+  CHECK(p.tap.sq(1, 64) == "0d001100000000000800000000000000" + remote +
+                               " 81828384858687880000000000000000" + buffer);
+  // The extended calls write the same.
+  p.qp.begin();
+  p.qp.open_atomic(hwif::WrOpcode::CMP_SWAP, 1, IBV_SEND_SIGNALED | IBV_SEND_FENCE,
+                   wr.wr.atomic.remote_addr, wr.wr.atomic.rkey, wr.wr.atomic.swap,
+                   wr.wr.atomic.compare_add);
+  p.qp.set_sges(&sge, 1);
+  p.qp.open_atomic(hwif::WrOpcode::FETCH_ADD, 2, 0, wr.wr.atomic.remote_addr, wr.wr.atomic.rkey,
+                   wr.wr.atomic.compare_add, 0);
+  p.qp.set_sges(&sge, 1);
+  REQUIRE(p.qp.complete() == 0);
+  CHECK(p.tap.sq(2, 128) == p.tap.sq(0, 128));
+  CHECK((p.tap.rung.back().second & 0xffff) == 4);
+}
+
+TEST_CASE("golden bytes of UD: Q_Key, queue pair and address vector in the request, data from byte 80") {
+  Posting p(caps(64, 4, 300), IBV_QPT_UD);
+  ibv_ah_attr attr = path_to(p.nic);
+  attr.sl = 5;
+  attr.grh.flow_label = 0x12345;
+  attr.grh.traffic_class = 0x67;
+  attr.grh.hop_limit = 0x21;
+  Ah ah(p.host.pd, attr);
+  ibv_sge sges[2] = {{0x1122334455667788, 0x304, 0xaabbccdd}, {0x10, 0x20, 0x30}};
+  ibv_send_wr wr = send_wr(IBV_WR_SEND_WITH_IMM, sges, 2, 1,
+                           IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_FENCE);
+  const uint8_t imm[4] = {0xde, 0xad, 0xbe, 0xef};
+  std::memcpy(&wr.imm_data, imm, 4);
+  wr.wr.ud.ah = &ah;
+  wr.wr.ud.remote_qpn = 0x123456;
+  wr.wr.ud.remote_qkey = 0x89abcdef;
+  REQUIRE(post(p.qp, wr) == 0);
+  const std::string address =
+      // Q_Key, queue pair
+      " efcdab89563412000000000000000000"
+      // DGID
+      " fe80000000000000000000fffe000001"
+      // DMAC, TCI (PCP 5); no VLAN, SGID index 0, HopLmt, TClass; FlowLabel
+      " 02000000000100a00000216745230100"
+      " 00000000000000000000000000000000";
+  // A fence says nothing.
+  CHECK(p.tap.sq(0, 112) == "02152200deadbeef2403000000000000" + address +
+                                " 887766554433221104030000ddccbbaa" +
+                                " 10000000000000002000000030000000");
+  // Inline: 4 + 29 bytes from byte 80 on are two blocks.
+  char text[40] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  ibv_sge pieces[2] = {{reinterpret_cast<uintptr_t>(text), 4, 0},
+                       {reinterpret_cast<uintptr_t>(text) + 10, 29, 0}};
+  wr.opcode = IBV_WR_SEND;
+  wr.sg_list = pieces;
+  wr.send_flags = IBV_SEND_INLINE;
+  REQUIRE(post(p.qp, wr) == 0);
+  CHECK(p.tap.sq(2, 80) == "01180200000000002100000000000000" + address);
+  const auto bytes = p.tap.bytes(p.tap.sq_ring + 2 * 64 + 80, 33);
+  CHECK(std::string(bytes.begin(), bytes.end()) ==
+        std::string("0123abcdefghijklmnopqrstuvwxyz\0\0\0", 33));
+  CHECK((p.tap.rung.back().second & 0xffff) == 4);
+  // The extended calls write the same, whichever comes first, address or data.
+  for (const bool data_first : {false, true}) {
+    p.qp.begin();
+    p.qp.open_operation(hwif::WrOpcode::SEND_IMM, 1, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
+                        0xefbeadde, 0, 0);
+    if (data_first) p.qp.set_sges(sges, 2);
+    p.qp.set_ud_address(&ah, 0x123456, 0x89abcdef);
+    if (!data_first) p.qp.set_sges(sges, 2);
+    p.qp.open_operation(hwif::WrOpcode::SEND, 2, 0, 0, 0, 0);
+    const ibv_data_buf list[2] = {{text, 4}, {text + 10, 29}};
+    if (data_first) p.qp.set_inline(list, 2);
+    p.qp.set_ud_address(&ah, 0x123456, 0x89abcdef);
+    if (!data_first) p.qp.set_inline(list, 2);
+    REQUIRE(p.qp.complete() == 0);
+    CHECK(p.tap.sq(data_first ? 8 : 4, 113 + 64 + 64) == p.tap.sq(0, 113 + 64 + 64));
+  }
 }
 
 TEST_CASE("golden bytes of receives, for every stride") {

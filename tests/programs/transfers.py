@@ -219,6 +219,42 @@ def terminal(nicsim):
     check(text[lines[-1].end():].startswith(b"\r\x1b[K"), text)
 
 
-GROUPS = {"devices": devices, "pingpong": pingpong, "large": large, "narrow": narrow,
+def shared(nicsim):
+    """Receives that queue pairs share: ibv_srq_pingpong, its events too."""
+    with nicsim.serve() as served:
+        for options in (["-q", "1", "-n", 10, "-s", 1], ["-q", "4", "-n", 24, "-s", 5000],
+                        ["-q", "3", "-n", 12, "-e", "-g", "1"]):
+            served.pair("ibv_srq_pingpong", "-g", 0, "-r", 100, *options)
+        served.pair("ibv_srq_pingpong", "-g", 0, "-q", 2, "-n", 6, "-s", 20000, ROCI_DMA="scatter")
+
+
+def datagrams(nicsim):
+    """UD and UC: pingpongs and perftest, both posting interfaces."""
+    with nicsim.serve() as served:
+        for program, sizes in (("ibv_ud_pingpong", (1, 2048)), ("ibv_uc_pingpong", (1, 5000))):
+            for size in sizes:
+                served.pair(program, "-g", 0, "-n", 10, "-s", size)
+            served.pair(program, "-g", 1, "-n", 10, "-e")
+        for transport in ("UC", "UD"):
+            perftest(served, "ib_send_bw", "-c", transport, "-n", 20, "-s", 2000)
+            perftest(served, "ib_send_bw", "-c", transport, "-n", 10, "-s", 64, "--use_old_post_send")
+            perftest(served, "ib_send_lat", "-c", transport, "-n", 10, "-s", 64)
+        perftest(served, "ib_write_bw", "-c", "UC", "-n", 10)
+
+
+def atomics(nicsim):
+    """Atomics by perftest, both operations and posting interfaces; under loss, too."""
+    with nicsim.serve() as served:
+        for kind in ("CMP_AND_SWAP", "FETCH_AND_ADD"):
+            perftest(served, "ib_atomic_bw", "-A", kind, "-n", 20)
+            perftest(served, "ib_atomic_bw", "-A", kind, "-n", 10, "--use_old_post_send")
+            perftest(served, "ib_atomic_lat", "-A", kind, "-n", 10)
+    for program in ("ib_atomic_bw", "ib_atomic_lat"):
+        result = nicsim.pair(["--loss", "0.5%", "--seed", "3"], [program, *PERFTEST, "-n", "300"])
+        check(sum(link["dropped"] for link in result.report["links"]) > 0, result.report["links"])
+
+
+GROUPS = {"devices": devices, "shared": shared, "datagrams": datagrams, "atomics": atomics,
+          "pingpong": pingpong, "large": large, "narrow": narrow,
           "bandwidth": bandwidth, "latency": latency, "lossy": lossy, "report": report,
           "terminal": terminal, "pyverbs": pyverbs}

@@ -92,7 +92,7 @@ class Cq {
   /// Ends attach() and removes the queue pair's completions.
   void detach(Qp& qp) noexcept;
   /// Removes the completions of a queue pair, which makes no new ones any more.
-  void remove_completions(uint32_t qpn) noexcept;
+  void remove_completions(const Qp& qp) noexcept;
 
   /// In the child after fork.
   void abandon_after_fork() noexcept;
@@ -109,7 +109,7 @@ class Cq {
   void report_consumed() noexcept;
   void allocate_ring(unsigned entries, DmaBuffer& ring, unsigned& log2) const;
   void fill_in(const Completion& completion, ibv_wc& wc) const noexcept;
-  [[gnu::noinline, gnu::cold]] void tell_failure(hwif::Cqe cqe) const noexcept;
+  [[gnu::noinline, gnu::cold]] void tell_failure(const Completion& completion) const noexcept;
   [[gnu::noinline]] void idle() noexcept;
 
   // Data path.
@@ -144,6 +144,11 @@ class Cq {
   void* owner_ = nullptr;
   bool alive_ = false;
 };
+
+/// Whether it is one of the receive side.
+constexpr bool is_receive(hwif::CqeOpcode opcode) noexcept {
+  return (static_cast<unsigned>(opcode) & 0x80) != 0;
+}
 
 /// Completion as verbs report it.
 ibv_wc_opcode wc_opcode(hwif::CqeOpcode opcode) noexcept;

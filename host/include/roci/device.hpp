@@ -50,12 +50,16 @@ struct DeviceLimits {
   hwif::ByteArray<8> node_guid, system_image_guid;
   unsigned function_number;
 
-  unsigned max_qps, max_cqs, max_mrs, max_pds;
+  unsigned max_qps, max_cqs, max_srqs, max_mrs, max_pds;
   /// Largest max_send_wr (with at most 2 SGEs and 32 inline bytes) and max_recv_wr.
   unsigned max_qp_wr;
+  /// Largest max_wr of an SRQ.
+  unsigned max_srq_wr;
   unsigned max_sge, max_sge_read;
-  /// Bytes.
-  unsigned max_inline;
+  /// Bytes; of connected queue pairs, and of UD, whose requests carry the address.
+  unsigned max_inline, max_inline_ud;
+  /// Attachments of queue pairs to multicast groups, all together.
+  unsigned max_multicast;
   /// Largest number of entries of a CQ.
   unsigned max_cqe;
   unsigned max_initiator_depth, max_responder_depth, max_total_responder_depth;
@@ -67,7 +71,9 @@ struct DeviceLimits {
   unsigned gids, pkeys;
   /// Largest rings, log2: of the send queue in blocks, of the others in entries.
   unsigned sq_log2, rq_log2, cq_log2, eq_log2;
-  bool rc, atomics, cq_resize, timestamps;
+  bool rc, uc, ud, gsi, srq, atomics, cq_resize, timestamps;
+  /// Q_Keys with bit 31 may be set (IBTA 10.2.5).
+  bool privileged;
 };
 
 /// An entry of the GID table.
@@ -140,6 +146,8 @@ class Device {
   void remove_cq(uint32_t cqn);
   void add_qp(uint32_t qpn, Qp& qp);
   void remove_qp(uint32_t qpn);
+  void add_srq(uint32_t srqn, Srq& srq);
+  void remove_srq(uint32_t srqn);
   void add_context(Context& context);
   void remove_context(Context& context);
   /// The QP with this number, or nullptr. Data path: the caller holds the lock of one of its CQs.
@@ -178,6 +186,7 @@ class Device {
   // Objects. The mutex is held while an event is given to an object, so that it cannot go meanwhile.
   std::mutex objects_mutex_;
   std::vector<Cq*> cqs_;
+  std::vector<Srq*> srqs_;
   uint32_t qp_mask_ = 0;
   std::unique_ptr<std::atomic<Qp*>[]> qps_;
   std::vector<Context*> contexts_;
@@ -228,7 +237,7 @@ class Context {
   /// Adds an event.
   void push_event(const AsyncEvent& event) { events_.push(event); }
   /// Removes the events of an object that nobody has got yet.
-  void remove_events(const Cq* cq, const Qp* qp);
+  void remove_events(const Cq* cq, const Qp* qp, const Srq* srq = nullptr);
   /// In the child after fork.
   void abandon_after_fork() noexcept { events_.abandon_after_fork(); }
 

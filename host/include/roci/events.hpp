@@ -26,6 +26,7 @@ namespace roci {
 class Context;
 class Cq;
 class Qp;
+class Srq;
 
 /// Waits until the descriptor of a queue is readable, unless it has O_NONBLOCK. A cancellation point.
 /// @return false with errno EAGAIN (it would wait) or EINTR
@@ -129,12 +130,13 @@ class EventFdQueue {
   std::deque<T> queue_;
 };
 
-/// An asynchronous event. Exactly one of `cq` and `qp` is set for events of objects, none for those
-/// of port and device.
+/// An asynchronous event. Exactly one of `cq`, `qp` and `srq` is set for events of objects, none for
+/// those of port and device.
 struct AsyncEvent {
   hwif::EqeType type;
   Cq* cq = nullptr;
   Qp* qp = nullptr;
+  Srq* srq = nullptr;
 };
 
 /// Completion channel: completion events of any number of CQs of one context.

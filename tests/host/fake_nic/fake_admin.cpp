@@ -121,7 +121,7 @@ void FakeNic::complete_command(const Pending& pending, const Answer& answer) {
   c.set<C::command_id>(command.get<AdminCommand::command_id>());
   c.set<C::opcode>(command.get<AdminCommand::opcode>());
   c.set<C::status>(a.status);
-  c.set<C::object>(a.object != 0 ? a.object : command.get<AdminCommand::object>());
+  c.set<C::object>(a.object.value_or(command.get<AdminCommand::object>()));
   c.set<C::field>(a.field);
   c.set<C::detail>(a.detail);
   c.set<C::result>(a.result);
@@ -199,7 +199,31 @@ FakeNic::Answer FakeNic::execute(unsigned function, const AdminCommand& command)
       return modify_qp(function, object, in);
     }
     case AdminOpcode::QUERY_QP: return query_qp(function, object);
-    case AdminOpcode::DESTROY_QP: return destroy(qps_);
+    case AdminOpcode::DESTROY_QP: return destroy_qp(function, object);
+    case AdminOpcode::CREATE_SRQ:
+      return create_srq(function, object, params_of<hwif::CreateSrqParams>(command));
+    case AdminOpcode::MODIFY_SRQ: {
+      Srq* srq = find(srqs_, function, object);
+      if (srq == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+      srq->limit = params_of<hwif::ModifySrqParams>(command).get<hwif::ModifySrqParams::limit>();
+      return {};
+    }
+    case AdminOpcode::QUERY_SRQ: {
+      Srq* srq = find(srqs_, function, object);
+      if (srq == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+      hwif::QuerySrqResult result{};
+      result.set<hwif::QuerySrqResult::limit>(srq->limit);
+      result.set<hwif::QuerySrqResult::posted_index>(srq->posted);
+      result.set<hwif::QuerySrqResult::taken_index>(srq->taken);
+      Answer answer;
+      result.store(answer.result.data());
+      return answer;
+    }
+    case AdminOpcode::DESTROY_SRQ: return destroy_srq(function, object);
+    case AdminOpcode::ATTACH_MULTICAST:
+    case AdminOpcode::DETACH_MULTICAST:
+      return multicast(function, object, params_of<hwif::MulticastParams>(command),
+                       command.get<AdminCommand::opcode>() == AdminOpcode::ATTACH_MULTICAST);
     case AdminOpcode::QUERY_GID: return table(gids_, [](const auto& entry) { return entry; });
     case AdminOpcode::QUERY_PKEY:
       return table(pkeys_, [](uint16_t pkey) {
@@ -214,7 +238,7 @@ FakeNic::Answer FakeNic::execute(unsigned function, const AdminCommand& command)
       port.set<P::mac>(mac_);
       port.set<P::link_up>(true);
       port.set<P::enabled>(true);
-      port.set<P::active_mtu>(hwif::Mtu::MTU_4096);
+      port.set<P::active_mtu>(config_.active_mtu);
       port.set<P::max_mtu>(hwif::Mtu::MTU_4096);
       port.set<P::gid_table_length>(static_cast<uint16_t>(gids_.size()));
       port.set<P::pkey_table_length>(static_cast<uint16_t>(pkeys_.size()));
@@ -255,6 +279,9 @@ FakeNic::Answer FakeNic::query_device() const {
   q.set<Q::max_eqs>(config_.eqs);
   q.set<Q::max_mrs>(config_.mrs - 1);
   q.set<Q::max_pds>(config_.pds);
+  q.set<Q::max_srqs>(config_.srqs);
+  q.set<Q::max_multicast_attach>(config_.multicast ? 32 : 0);
+  q.set<Q::privileged>(config_.privileged);
   q.set<Q::max_total_responder_depth>(4096);
   q.set<Q::max_in_flight>(512);
   Answer answer;
@@ -278,6 +305,9 @@ FakeNic::Answer FakeNic::destroy_pd(unsigned function, uint32_t number) {
   }
   for (const Qp& qp : qps_) {
     if (qp.exists && qp.pd == number) return Answer::refused(AdminStatus::BUSY);
+  }
+  for (const Srq& srq : srqs_) {
+    if (srq.exists && srq.pd == number) return Answer::refused(AdminStatus::BUSY);
   }
   pd->exists = false;
   return {};
@@ -444,7 +474,14 @@ FakeNic::Answer FakeNic::create_qp(unsigned function, uint32_t pd,
     return Answer::refused(AdminStatus::INVALID, field);
   };
   if (find(pds_, function, pd) == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
-  if (params.get<P::qp_type>() != hwif::QpType::RC) return Answer::refused(AdminStatus::UNSUPPORTED);
+  const hwif::QpType type = params.get<P::qp_type>();
+  const bool known = type == hwif::QpType::RC || (type == hwif::QpType::UC && config_.uc) ||
+                     (type == hwif::QpType::UD && config_.ud);
+  if (!known) return Answer::refused(AdminStatus::UNSUPPORTED, AdminField::QP_TYPE);
+  const bool has_srq = params.get<P::has_srq>();
+  if (has_srq && find(srqs_, function, params.get<P::srqn>()) == nullptr) {
+    return Answer::refused(AdminStatus::NOT_FOUND, AdminField::SRQN);
+  }
   if (find(cqs_, function, params.get<P::send_cqn>()) == nullptr) {
     return Answer::refused(AdminStatus::NOT_FOUND, AdminField::SEND_CQN);
   }
@@ -454,13 +491,15 @@ FakeNic::Answer FakeNic::create_qp(unsigned function, uint32_t pd,
   if (!page_aligned(params.get<P::sq_ring_address>())) {
     return invalid(AdminField::SQ_RING_ADDRESS);
   }
-  if (!page_aligned(params.get<P::rq_ring_address>())) {
+  if (has_srq ? params.get<P::rq_ring_address>() != 0
+              : !page_aligned(params.get<P::rq_ring_address>())) {
     return invalid(AdminField::RQ_RING_ADDRESS);
   }
   if (!in_range(params.get<P::sq_ring_log2>(), hwif::SQ_RING_LOG2_MIN, hwif::SQ_RING_LOG2_MAX)) {
     return invalid(AdminField::SQ_RING_LOG2);
   }
-  if (!in_range(params.get<P::rq_ring_log2>(), hwif::RQ_RING_LOG2_MIN, hwif::RQ_RING_LOG2_MAX)) {
+  if (!has_srq &&
+      !in_range(params.get<P::rq_ring_log2>(), hwif::RQ_RING_LOG2_MIN, hwif::RQ_RING_LOG2_MAX)) {
     return invalid(AdminField::RQ_RING_LOG2);
   }
   Qp* qp = create(qps_, function, true, 2);  // 0 and 1 are special
@@ -494,8 +533,13 @@ FakeNic::Answer FakeNic::modify_qp(unsigned function, uint32_t qpn,
       (from == QpState::INIT && (to == QpState::INIT || to == QpState::RTR)) ||
       (from == QpState::RTR && to == QpState::RTS) ||
       (from == QpState::RTS && (to == QpState::RTS || to == QpState::SQD)) ||
-      (from == QpState::SQD && (to == QpState::SQD || to == QpState::RTS));
+      (from == QpState::SQD && (to == QpState::SQD || to == QpState::RTS)) ||
+      (from == QpState::SQE && to == QpState::RTS && !is(*qp, hwif::QpType::RC));
   if (!legal) return invalid(AdminField::STATE);
+  // A program that is not privileged sets no Q_Key with bit 31 (IBTA 10.2.5).
+  if (mask.get<M::qkey>() && a.get<A::qkey>() >> 31 != 0 && !config_.privileged) {
+    return Answer::refused(AdminStatus::NOT_PERMITTED, AdminField::QKEY);
+  }
   hwif::QpAttributes& q = qp->attributes;
   const auto take = [&]<class MaskField, class Field>() {
     if (mask.get<MaskField>()) q.set<Field>(a.get<Field>());
@@ -503,6 +547,7 @@ FakeNic::Answer FakeNic::modify_qp(unsigned function, uint32_t qpn,
   take.operator()<M::rights, A::rights>();
   take.operator()<M::pkey_index, A::pkey_index>();
   take.operator()<M::port, A::port>();
+  take.operator()<M::qkey, A::qkey>();
   take.operator()<M::path, A::path>();
   take.operator()<M::path_mtu, A::path_mtu>();
   take.operator()<M::timeout, A::timeout>();
@@ -538,9 +583,70 @@ FakeNic::Answer FakeNic::modify_qp(unsigned function, uint32_t qpn,
   if (to == QpState::RTS && from != QpState::RTS) {
     qp->retries = 0;
     qp->rnr_retries = 0;
-    qp->drained_raised = false;
   }
+  if (to == QpState::SQD && from != QpState::SQD) qp->drained = false;
   qp->state = to;
+  return {};
+}
+
+FakeNic::Answer FakeNic::destroy_qp(unsigned function, uint32_t qpn) {
+  Qp* qp = find(qps_, function, qpn);
+  if (qp == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+  for (const auto& [group, member] : groups_) {
+    if (member == qpn) return Answer::refused(AdminStatus::BUSY);
+  }
+  qp->exists = false;
+  return {};
+}
+
+FakeNic::Answer FakeNic::multicast(unsigned function, uint32_t qpn,
+                                   const hwif::MulticastParams& params, bool attach) {
+  if (!config_.multicast) return Answer::refused(AdminStatus::UNSUPPORTED);
+  Qp* qp = find(qps_, function, qpn);
+  if (qp == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+  const std::pair entry{params.get<hwif::MulticastParams::mgid>(), qpn};
+  const auto found = std::find(groups_.begin(), groups_.end(), entry);
+  if (attach) {
+    if (found != groups_.end()) return Answer::refused(AdminStatus::EXISTS);
+    groups_.push_back(entry);
+  } else {
+    if (found == groups_.end()) return Answer::refused(AdminStatus::NOT_FOUND);
+    groups_.erase(found);
+  }
+  return {};
+}
+
+// ---- SRQ ----------------------------------------------------------------------------------------
+
+FakeNic::Answer FakeNic::create_srq(unsigned function, uint32_t pd,
+                                    const hwif::CreateSrqParams& params) {
+  using P = hwif::CreateSrqParams;
+  if (!config_.srq) return Answer::refused(AdminStatus::UNSUPPORTED);
+  if (find(pds_, function, pd) == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+  if (!page_aligned(params.get<P::ring_address>())) {
+    return Answer::refused(AdminStatus::INVALID, AdminField::RING_ADDRESS);
+  }
+  if (!in_range(params.get<P::ring_log2>(), hwif::RQ_RING_LOG2_MIN, hwif::RQ_RING_LOG2_MAX)) {
+    return Answer::refused(AdminStatus::INVALID, AdminField::RING_LOG2);
+  }
+  if (params.get<P::stride_code>() > hwif::RQ_STRIDE_CODE_MAX) {
+    return Answer::refused(AdminStatus::INVALID, AdminField::STRIDE_CODE);
+  }
+  Srq* srq = create(srqs_, function, false);
+  if (srq == nullptr) return Answer::refused(AdminStatus::NO_RESOURCES);
+  srq->params = params;
+  srq->pd = pd;
+  srq->limit = params.get<P::limit>();
+  return Answer::created(srq->number);
+}
+
+FakeNic::Answer FakeNic::destroy_srq(unsigned function, uint32_t number) {
+  Srq* srq = find(srqs_, function, number);
+  if (srq == nullptr) return Answer::refused(AdminStatus::NOT_FOUND);
+  for (const Qp& qp : qps_) {
+    if (qp.exists && srq_of(qp) == srq) return Answer::refused(AdminStatus::BUSY);
+  }
+  srq->exists = false;
   return {};
 }
 
@@ -551,6 +657,7 @@ FakeNic::Answer FakeNic::query_qp(unsigned function, uint32_t qpn) {
   using O = hwif::QueryQpOutput;
   hwif::QpAttributes a = qp->attributes;
   a.set<A::state>(qp->state);
+  a.set<A::draining>(qp->state == QpState::SQD && !qp->drained);
   a.set<A::sq_psn>(qp->next_psn);
   a.set<A::rq_psn>(qp->expected_psn);
   hwif::QueryQpOutput out{};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// FakeNic: a NIC as software, for tests of the host stack without RTL. Executes admin commands and RC
-// requests strictly as hwif/ has them (host/core is not used), and is stricter than hardware: whatever
-// a host may not do makes an error that the test sees. Packets do not exist: a request is carried out
+// FakeNic: a NIC as software, for tests of the host stack without RTL. Executes admin commands and the
+// requests of RC, UC and UD as hwif/ has them (without host/core), stricter than hardware: whatever a
+// host may not do makes an error that the test sees. Packets do not exist: a request is carried out
 // in the peer's memory in one step. Time is a counter that step() advances.
 //
 // Files: fake_registers.cpp (BAR0, doorbells), fake_admin.cpp (commands), fake_queues.cpp (CQ, EQ,
-// keys), fake_transfer.cpp (requests).
+// keys), fake_transfer.cpp (requests), fake_datagram.cpp (those of UD).
 #pragma once
 
 #include <roci/inproc.hpp>
@@ -55,7 +55,12 @@ class FakeFabric {
 struct FakeConfig {
   unsigned functions = 4;
   unsigned qps = 64, cqs = 64, eqs = 16, mrs = 256, pds = 64;
-  unsigned gids = 8, pkeys = 4;
+  unsigned gids = 8, pkeys = 4, srqs = 16;
+  /// What it can do.
+  bool uc = true, ud = true, gsi = true, srq = true, atomics = true, multicast = false;
+  /// Its functions are privileged.
+  bool privileged = false;
+  hwif::Mtu active_mtu = hwif::Mtu::MTU_4096;
   /// Faults: what the device claims to be, when its firmware is ready.
   uint64_t hwif_hash = hwif::HWIF_HASH;
   uint64_t firmware_hash = hwif::HWIF_HASH;
@@ -180,6 +185,11 @@ class FakeNic : public InprocNic {
     // Whether the entry counts as solicited; index modulo 2^16.
     std::vector<bool> solicited = std::vector<bool>(65536);
   };
+  struct Srq : Object {
+    hwif::CreateSrqParams params{};
+    uint32_t pd = 0;
+    uint16_t posted = 0, taken = 0, limit = 0;
+  };
   struct Qp : Object {
     hwif::CreateQpParams params{};
     hwif::QpAttributes attributes{};
@@ -189,7 +199,7 @@ class FakeNic : public InprocNic {
     uint32_t next_psn = 0, expected_psn = 0;
     unsigned retries = 0, rnr_retries = 0;
     uint64_t wake_at = 0;
-    bool established = false, drained_raised = false;
+    bool established = false, drained = false, last_raised = false;
     bool unreadable = false;  // a ring: no completions any more
     hwif::VendorStatus cause = hwif::VendorStatus::NONE;
   };
@@ -204,6 +214,10 @@ class FakeNic : public InprocNic {
   struct Wqe {
     hwif::SqWqeControl control{};
     hwif::SqWqeRemote remote{};
+    // Atomics, as numbers; UD.
+    uint64_t swap_or_add = 0, compare = 0;
+    hwif::SqWqeUd ud{};
+    hwif::AddressVector vector{};
     std::vector<hwif::Sge> sges;
     std::vector<uint8_t> inline_bytes;
   };
@@ -215,7 +229,7 @@ class FakeNic : public InprocNic {
     hwif::AdminStatus status = hwif::AdminStatus::OK;
     hwif::AdminField field{};
     uint32_t detail = 0;
-    uint32_t object = 0;
+    std::optional<uint32_t> object;  // of what was created
     hwif::ByteArray<8> result{};
     std::vector<uint8_t> output;
 
@@ -258,6 +272,10 @@ class FakeNic : public InprocNic {
   Answer create_qp(unsigned function, uint32_t pd, const hwif::CreateQpParams& params);
   Answer modify_qp(unsigned function, uint32_t qpn, const hwif::ModifyQpInput& input);
   Answer query_qp(unsigned function, uint32_t qpn);
+  Answer destroy_qp(unsigned function, uint32_t qpn);
+  Answer create_srq(unsigned function, uint32_t pd, const hwif::CreateSrqParams& params);
+  Answer destroy_srq(unsigned function, uint32_t srqn);
+  Answer multicast(unsigned function, uint32_t qpn, const hwif::MulticastParams& params, bool attach);
   Answer query_device() const;
   hwif::AdminField check_mr(const hwif::CreateMrParams& params) const;
 
@@ -297,24 +315,37 @@ class FakeNic : public InprocNic {
   bool memory(unsigned function, uint64_t address, std::span<uint8_t> data, bool write);
   // Reads or writes through a key. @return NONE or the check that failed
   hwif::VendorStatus access(unsigned function, uint32_t pd, uint32_t key, uint64_t va,
-                            std::span<uint8_t> data, bool write, bool remote);
+                            std::span<uint8_t> data, bool write, bool remote, bool atomic = false);
   hwif::VendorStatus check_key(unsigned function, uint32_t pd, uint32_t key, uint64_t va,
-                               uint64_t length, bool write, bool remote);
+                               uint64_t length, bool write, bool remote, bool atomic = false);
 
   // fake_transfer.cpp
   bool work_on(Qp& qp);
   std::optional<Wqe> fetch(Qp& qp, uint16_t index, unsigned& blocks, Outcome& outcome);
   std::optional<Receive> fetch_receive(Qp& qp, Outcome& outcome);
+  hwif::VendorStatus read_data(const Qp& qp, const Wqe& wqe, std::vector<uint8_t>& payload);
+  hwif::VendorStatus scatter(const Qp& qp, const std::vector<hwif::Sge>& sges, std::span<uint8_t> data);
   Outcome transfer(Qp& qp, const Wqe& wqe);
+  Outcome atomic(const Wqe& wqe, std::span<uint8_t> payload, Qp& peer);
   Outcome deliver(const Wqe& wqe, std::span<uint8_t> payload, FakeNic& target, Qp& peer);
   Outcome receive(Qp& peer, const Wqe& wqe, std::span<uint8_t> payload);
   void complete_send(Qp& qp, const Wqe& wqe, uint16_t index, const Outcome& outcome);
   void complete_receive(Qp& qp, const Receive& receive, hwif::CqeOpcode opcode, uint32_t bytes,
-                        uint32_t imm, bool solicited, const Outcome& outcome);
+                        uint32_t imm, bool solicited, const Outcome& outcome,
+                        const hwif::Cqe& more = {});
   void fail_qp(Qp& qp, hwif::VendorStatus cause);
   void unreadable(Qp& qp);
   void flush(Qp& qp);
-  unsigned rq_stride(const Qp& qp) const;
+  Srq* srq_of(const Qp& qp);
+  bool has_receive(const Qp& qp);
+  static bool is(const Qp& qp, hwif::QpType type) {
+    return qp.params.get<hwif::CreateQpParams::qp_type>() == type;
+  }
+
+  // fake_datagram.cpp
+  Outcome send_datagram(Qp& qp, const Wqe& wqe);
+  void deliver_datagram(const Qp& from, const Wqe& wqe, uint32_t qkey, std::span<const uint8_t> message,
+                        Qp& peer, FakeNic& sender);
 
   FakeFabric& fabric_;
   const unsigned number_;
@@ -328,6 +359,8 @@ class FakeNic : public InprocNic {
   std::vector<Eq> eqs_;
   std::vector<Cq> cqs_;
   std::vector<Qp> qps_;
+  std::vector<Srq> srqs_;
+  std::vector<std::pair<Gid, uint32_t>> groups_;  // group and queue pair
   std::deque<Pending> pending_;
   std::vector<hwif::AdminOpcode> held_;
   std::map<hwif::AdminOpcode, Answer> failures_;

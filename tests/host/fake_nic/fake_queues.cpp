@@ -94,7 +94,7 @@ void FakeNic::check_armed(Cq& cq) {
 }
 
 hwif::VendorStatus FakeNic::check_key(unsigned function, uint32_t pd, uint32_t key, uint64_t va,
-                                      uint64_t length, bool write, bool remote) {
+                                      uint64_t length, bool write, bool remote, bool atomic) {
   using hwif::VendorStatus;
   if (length == 0) return VendorStatus::NONE;
   const uint32_t index = key >> 8;
@@ -106,7 +106,8 @@ hwif::VendorStatus FakeNic::check_key(unsigned function, uint32_t pd, uint32_t k
   using P = hwif::CreateMrParams;
   if (mr.pd != pd) return VendorStatus::KEY_PD;
   const auto rights = mr.params.get<P::rights>();
-  const bool allowed = remote ? (write ? rights.get<hwif::AccessRights::remote_write>()
+  const bool allowed = atomic ? rights.get<hwif::AccessRights::remote_atomic>()
+                       : remote ? (write ? rights.get<hwif::AccessRights::remote_write>()
                                        : rights.get<hwif::AccessRights::remote_read>())
                               : !write || rights.get<hwif::AccessRights::local_write>();
   if (!allowed) return VendorStatus::KEY_RIGHTS;
@@ -119,10 +120,10 @@ hwif::VendorStatus FakeNic::check_key(unsigned function, uint32_t pd, uint32_t k
 }
 
 hwif::VendorStatus FakeNic::access(unsigned function, uint32_t pd, uint32_t key, uint64_t va,
-                                   std::span<uint8_t> data, bool write, bool remote) {
+                                   std::span<uint8_t> data, bool write, bool remote, bool atomic) {
   using hwif::VendorStatus;
   using P = hwif::CreateMrParams;
-  const auto check = check_key(function, pd, key, va, data.size(), write, remote);
+  const auto check = check_key(function, pd, key, va, data.size(), write, remote, atomic);
   if (check != VendorStatus::NONE) return check;
   const auto bus = write ? VendorStatus::PAYLOAD_WRITE_BUS : VendorStatus::PAYLOAD_READ_BUS;
   while (!data.empty()) {

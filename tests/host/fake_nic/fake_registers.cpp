@@ -50,7 +50,8 @@ FakeNic::FakeNic(FakeFabric& fabric, unsigned number, FakeConfig config)
       mrs_(config.mrs),
       eqs_(config.eqs),
       cqs_(config.cqs),
-      qps_(config.qps) {
+      qps_(config.qps),
+      srqs_(config.srqs) {
   const auto last = static_cast<uint8_t>(number + 1);
   mac_ = {{2, 0, 0, 0, 0, last}};
   hwif::GidEntry link_local{};
@@ -158,7 +159,7 @@ uint64_t FakeNic::bar_read(unsigned function, uint32_t offset) {
       return r.to_word();
     }
     case csr::IdentityObjectsQpCq::ADDRESS: return config_.qps | uint64_t{config_.cqs} << 32;
-    case csr::IdentityObjectsEqSrq::ADDRESS: return config_.eqs;
+    case csr::IdentityObjectsEqSrq::ADDRESS: return config_.eqs | uint64_t{config_.srqs} << 32;
     case csr::IdentityObjectsMrPd::ADDRESS: return config_.mrs | uint64_t{config_.pds} << 32;
     case csr::IdentityPortTables::ADDRESS: return config_.gids | uint64_t{config_.pkeys} << 16;
     case csr::IdentityWorkLimits::ADDRESS: {
@@ -176,6 +177,7 @@ uint64_t FakeNic::bar_read(unsigned function, uint32_t offset) {
       csr::IdentityRingLimits r{};
       r.set<csr::IdentityRingLimits::sq_log2>(hwif::SQ_RING_LOG2_MAX);
       r.set<csr::IdentityRingLimits::rq_log2>(hwif::RQ_RING_LOG2_MAX);
+      r.set<csr::IdentityRingLimits::srq_log2>(hwif::RQ_RING_LOG2_MAX);
       r.set<csr::IdentityRingLimits::cq_log2>(hwif::CQ_RING_LOG2_MAX);
       r.set<csr::IdentityRingLimits::eq_log2>(hwif::EQ_RING_LOG2_MAX);
       r.set<csr::IdentityRingLimits::admin_log2>(hwif::ADMIN_RING_LOG2_MAX);
@@ -192,6 +194,12 @@ uint64_t FakeNic::bar_read(unsigned function, uint32_t offset) {
     case csr::IdentityCapabilities::ADDRESS: {
       csr::IdentityCapabilities r{};
       r.set<csr::IdentityCapabilities::rc>(true);
+      r.set<csr::IdentityCapabilities::uc>(config_.uc);
+      r.set<csr::IdentityCapabilities::ud>(config_.ud);
+      r.set<csr::IdentityCapabilities::gsi>(config_.gsi);
+      r.set<csr::IdentityCapabilities::srq>(config_.srq);
+      r.set<csr::IdentityCapabilities::atomics>(config_.atomics);
+      r.set<csr::IdentityCapabilities::multicast>(config_.multicast);
       r.set<csr::IdentityCapabilities::cq_resize>(true);
       r.set<csr::IdentityCapabilities::timestamps>(true);
       r.set<csr::IdentityCapabilities::loopback>(true);
@@ -304,6 +312,7 @@ void FakeNic::reset_function(unsigned function) {
     }
   };
   wipe(qps_);
+  wipe(srqs_);
   wipe(mrs_);
   wipe(cqs_);
   wipe(eqs_);
@@ -338,7 +347,8 @@ void FakeNic::doorbell(unsigned function, unsigned page, uint64_t value) {
   const uint32_t object = d.get<hwif::Doorbell::object>();
   const uint32_t index = d.get<hwif::Doorbell::index>();
   ++doorbells_[kind];
-  const bool small = kind == hwif::DoorbellKind::SQ || kind == hwif::DoorbellKind::RQ;
+  const bool small = kind == hwif::DoorbellKind::SQ || kind == hwif::DoorbellKind::RQ ||
+                     kind == hwif::DoorbellKind::SRQ;
   if (index >= 1u << (small ? hwif::SQ_INDEX_BITS : hwif::CQ_INDEX_BITS)) {
     return doorbell_error(function, "index too big");
   }
@@ -359,12 +369,26 @@ void FakeNic::doorbell(unsigned function, unsigned page, uint64_t value) {
         qp->sq_posted = static_cast<uint16_t>(index);
       } else {
         if (qp->state == hwif::QpState::RESET) return doorbell_error(function, "RQ in RESET");
+        if (srq_of(*qp) != nullptr) return doorbell_error(function, "RQ of a QP with an SRQ");
         const auto size = 1u << qp->params.get<hwif::CreateQpParams::rq_ring_log2>();
         if (static_cast<uint16_t>(index - qp->rq_taken) > size) {
           return doorbell_error(function, "more receives than the ring has");
         }
         qp->rq_posted = static_cast<uint16_t>(index);
       }
+      return;
+    }
+    case hwif::DoorbellKind::SRQ: {
+      Srq* srq = find(srqs_, function, object);
+      if (srq == nullptr) return doorbell_error(function, "no such SRQ");
+      if (srq->params.get<hwif::CreateSrqParams::doorbell_page>() != page) {
+        return doorbell_error(function, "SRQ on another page");
+      }
+      if (static_cast<uint16_t>(index - srq->taken) >
+          1u << srq->params.get<hwif::CreateSrqParams::ring_log2>()) {
+        return doorbell_error(function, "more receives than the SRQ has");
+      }
+      srq->posted = static_cast<uint16_t>(index);
       return;
     }
     case hwif::DoorbellKind::CQ_CONSUMED:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// FakeNic: carries out the requests of RC queue pairs, one at a time and in order.
+// FakeNic: carries out the requests of queue pairs, one at a time and in order.
 #include "fake_nic.hpp"
 
 #include <roci/error.hpp>
@@ -25,17 +25,53 @@ CqeOpcode send_opcode(WrOpcode opcode) {
     case WrOpcode::WRITE:
     case WrOpcode::WRITE_IMM: return CqeOpcode::WRITE;
     case WrOpcode::READ: return CqeOpcode::READ;
+    case WrOpcode::CMP_SWAP: return CqeOpcode::CMP_SWAP;
+    case WrOpcode::FETCH_ADD: return CqeOpcode::FETCH_ADD;
     case WrOpcode::NOP: return CqeOpcode::NOP;
     default: return CqeOpcode::SEND;
   }
 }
 
-bool takes_receive(WrOpcode opcode) { return opcode != WrOpcode::WRITE && opcode != WrOpcode::READ; }
+bool is_atomic(WrOpcode opcode) {
+  return opcode == WrOpcode::CMP_SWAP || opcode == WrOpcode::FETCH_ADD;
+}
+
+bool takes_receive(WrOpcode opcode) {
+  return opcode != WrOpcode::WRITE && opcode != WrOpcode::READ && !is_atomic(opcode);
+}
+
+// Eight bytes as they are on the wire.
+uint64_t big_endian(const uint8_t* bytes) {
+  uint64_t value = 0;
+  for (unsigned i = 0; i < 8; ++i) value = value << 8 | bytes[i];
+  return value;
+}
+
+// Operations of a transport (wire.md §1.4).
+bool has_operation(hwif::QpType type, WrOpcode opcode) {
+  switch (opcode) {
+    case WrOpcode::NOP:
+    case WrOpcode::SEND:
+    case WrOpcode::SEND_IMM: return true;
+    case WrOpcode::WRITE:
+    case WrOpcode::WRITE_IMM: return type != hwif::QpType::UD;
+    case WrOpcode::READ:
+    case WrOpcode::CMP_SWAP:
+    case WrOpcode::FETCH_ADD: return type == hwif::QpType::RC;
+    default: return false;
+  }
+}
 
 }  // namespace
 
-unsigned FakeNic::rq_stride(const Qp& qp) const {
-  return hwif::RQ_STRIDE_BASE_BYTES << qp.params.get<hwif::CreateQpParams::rq_stride_code>();
+FakeNic::Srq* FakeNic::srq_of(const Qp& qp) {
+  if (!qp.params.get<hwif::CreateQpParams::has_srq>()) return nullptr;
+  return find(srqs_, qp.function, qp.params.get<hwif::CreateQpParams::srqn>());
+}
+
+bool FakeNic::has_receive(const Qp& qp) {
+  if (const Srq* srq = srq_of(qp)) return srq->taken != srq->posted;
+  return qp.rq_taken != qp.rq_posted;
 }
 
 void FakeNic::fail_qp(Qp& qp, VendorStatus cause) {
@@ -91,22 +127,44 @@ std::optional<FakeNic::Wqe> FakeNic::fetch(Qp& qp, uint16_t index, unsigned& blo
     return std::nullopt;
   }
   const WrOpcode opcode = wqe.control.get<C::opcode>();
-  if (opcode != WrOpcode::NOP && opcode != WrOpcode::SEND && opcode != WrOpcode::SEND_IMM &&
-      opcode != WrOpcode::WRITE && opcode != WrOpcode::WRITE_IMM && opcode != WrOpcode::READ) {
+  const bool datagram = is(qp, hwif::QpType::UD) && opcode != WrOpcode::NOP;
+  if (!has_operation(qp.params.get<P::qp_type>(), opcode)) {
+    violation("operation that the type does not have");
     outcome.vendor = VendorStatus::WQE_OPCODE;
     return std::nullopt;
   }
   const uint32_t length = wqe.control.get<C::length>();
   const unsigned sges = wqe.control.get<C::sge_count>();
-  const size_t room = raw.size() - hwif::SQ_HEADER_BYTES;
+  if (wqe.control.get<C::address_vector>() != datagram) {
+    violation("an address vector in requests of UD, and in them alone");
+    outcome.vendor = VendorStatus::WQE_OPCODE;
+    return std::nullopt;
+  }
+  size_t data = hwif::SQ_HEADER_BYTES;
+  if (is_atomic(opcode)) {
+    wqe.swap_or_add = big_endian(&raw[data]);
+    wqe.compare = big_endian(&raw[data + 8]);
+    data += hwif::SqWqeAtomic::BYTES;
+    if (sges != 1 || length != 8) {
+      violation("an atomic without one SGE of 8 bytes");
+      outcome.status = CqeStatus::LOC_LEN_ERR;
+      outcome.vendor = VendorStatus::ATOMIC_LENGTH;
+      return std::nullopt;
+    }
+  } else if (datagram) {
+    wqe.ud = hwif::SqWqeUd::load_from(raw.data() + C::BYTES);
+    wqe.vector = hwif::AddressVector::load_from(raw.data() + data);
+    data += hwif::AddressVector::BYTES;
+  }
+  const size_t room = raw.size() - data;
   if (wqe.control.get<C::inline_data>()) {
-    if (length > room || sges != 0 || opcode == WrOpcode::READ) {
+    if (length > room || sges != 0 || opcode == WrOpcode::READ || is_atomic(opcode)) {
       violation("inline data does not fit");
       outcome.vendor = VendorStatus::WQE_INLINE;
       return std::nullopt;
     }
-    wqe.inline_bytes.assign(raw.begin() + hwif::SQ_HEADER_BYTES,
-                            raw.begin() + hwif::SQ_HEADER_BYTES + length);
+    const auto begin = raw.begin() + static_cast<std::ptrdiff_t>(data);
+    wqe.inline_bytes.assign(begin, begin + length);
     return wqe;
   }
   if (sges * hwif::Sge::BYTES > room ||
@@ -118,7 +176,7 @@ std::optional<FakeNic::Wqe> FakeNic::fetch(Qp& qp, uint16_t index, unsigned& blo
   uint64_t sum = 0;
   for (unsigned i = 0; i < sges; ++i) {
     wqe.sges.push_back(
-        hwif::Sge::load_from(raw.data() + hwif::SQ_HEADER_BYTES + i * hwif::Sge::BYTES));
+        hwif::Sge::load_from(raw.data() + data + i * hwif::Sge::BYTES));
     sum += wqe.sges.back().get<hwif::Sge::length>();
   }
   if (sum != length || length > hwif::MAX_MESSAGE_BYTES) {
@@ -132,13 +190,25 @@ std::optional<FakeNic::Wqe> FakeNic::fetch(Qp& qp, uint16_t index, unsigned& blo
 
 std::optional<FakeNic::Receive> FakeNic::fetch_receive(Qp& qp, Outcome& outcome) {
   using P = hwif::CreateQpParams;
-  const uint32_t mask = (1u << qp.params.get<P::rq_ring_log2>()) - 1;
-  const unsigned stride = rq_stride(qp);
+  using S = hwif::CreateSrqParams;
+  Srq* const srq = srq_of(qp);
+  const unsigned log2 = srq != nullptr ? srq->params.get<S::ring_log2>()
+                                       : qp.params.get<P::rq_ring_log2>();
+  const unsigned stride =
+      hwif::RQ_STRIDE_BASE_BYTES << (srq != nullptr ? srq->params.get<S::stride_code>()
+                                                    : qp.params.get<P::rq_stride_code>());
+  const uint64_t ring = srq != nullptr ? srq->params.get<S::ring_address>()
+                                       : qp.params.get<P::rq_ring_address>();
   std::vector<uint8_t> raw(stride);
   Receive receive;
-  const uint64_t address =
-      qp.params.get<P::rq_ring_address>() + (qp.rq_taken & mask) * uint64_t{stride};
-  ++qp.rq_taken;
+  uint16_t& taken = srq != nullptr ? srq->taken : qp.rq_taken;
+  const uint64_t address = ring + (taken & ((1u << log2) - 1)) * uint64_t{stride};
+  ++taken;
+  if (srq != nullptr && srq->limit != 0 &&
+      static_cast<uint16_t>(srq->posted - srq->taken) < srq->limit) {
+    srq->limit = 0;  // once
+    async_event(srq->function, EqeType::SRQ_LIMIT_REACHED, srq->number);
+  }
   outcome.status = CqeStatus::LOC_QP_OP_ERR;
   if (!memory(qp.function, address, raw, false)) {
     unreadable(qp);
@@ -170,16 +240,19 @@ void FakeNic::complete_send(Qp& qp, const Wqe& wqe, uint16_t index, const Outcom
   cqe.set<hwif::Cqe::qpn>(qp.number);
   cqe.set<hwif::Cqe::opcode>(send_opcode(opcode));
   cqe.set<hwif::Cqe::wqe_index_or_cookie>(index);
-  if (opcode == WrOpcode::READ) cqe.set<hwif::Cqe::byte_len>(wqe.control.get<C::length>());
+  if (opcode == WrOpcode::READ || is_atomic(opcode)) {
+    cqe.set<hwif::Cqe::byte_len>(wqe.control.get<C::length>());
+  }
   cqe.set<hwif::Cqe::status>(outcome.status);
   cqe.set<hwif::Cqe::vendor_status>(outcome.vendor);
   write_cqe(qp.params.get<hwif::CreateQpParams::send_cqn>(), cqe);
 }
 
 void FakeNic::complete_receive(Qp& qp, const Receive& receive, CqeOpcode opcode, uint32_t bytes,
-                               uint32_t imm, bool solicited, const Outcome& outcome) {
+                               uint32_t imm, bool solicited, const Outcome& outcome,
+                               const hwif::Cqe& more) {
   if (qp.unreadable) return;
-  hwif::Cqe cqe{};
+  hwif::Cqe cqe = more;
   cqe.set<hwif::Cqe::qpn>(qp.number);
   cqe.set<hwif::Cqe::opcode>(opcode);
   cqe.set<hwif::Cqe::wqe_index_or_cookie>(receive.cookie);
@@ -188,20 +261,34 @@ void FakeNic::complete_receive(Qp& qp, const Receive& receive, CqeOpcode opcode,
   cqe.set<hwif::Cqe::solicited>(solicited);
   cqe.set<hwif::Cqe::status>(outcome.status);
   cqe.set<hwif::Cqe::vendor_status>(outcome.vendor);
+  if (const Srq* srq = srq_of(qp); srq != nullptr && !is(qp, hwif::QpType::UD)) {
+    cqe.set<hwif::Cqe::src_qp_or_srqn>(srq->number);
+  }
   write_cqe(qp.params.get<hwif::CreateQpParams::recv_cqn>(), cqe);
 }
 
 // One step of a QP. @return whether anything happened
 bool FakeNic::work_on(Qp& qp) {
   if (qp.state == QpState::ERR) {
-    const bool any = qp.sq_oldest != qp.sq_posted || qp.rq_taken != qp.rq_posted;
+    const bool shared = srq_of(qp) != nullptr;
+    bool any = qp.sq_oldest != qp.sq_posted || (!shared && qp.rq_taken != qp.rq_posted);
+    if (any) flush(qp);
+    if (shared && !qp.last_raised) {  // no receive of the SRQ is its own any more
+      qp.last_raised = any = true;
+      async_event(qp.function, EqeType::QP_LAST_WQE_REACHED, qp.number);
+    }
+    return any;
+  }
+  if (qp.state == QpState::SQE) {
+    const bool any = qp.sq_oldest != qp.sq_posted;
     if (any) flush(qp);
     return any;
   }
-  if (qp.state == QpState::SQD && qp.attributes.get<hwif::QpAttributes::sqd_async_notify>() &&
-      !qp.drained_raised) {
-    qp.drained_raised = true;
-    async_event(qp.function, EqeType::SQ_DRAINED, qp.number);
+  if (qp.state == QpState::SQD && !qp.drained) {
+    qp.drained = true;
+    if (qp.attributes.get<hwif::QpAttributes::sqd_async_notify>()) {
+      async_event(qp.function, EqeType::SQ_DRAINED, qp.number);
+    }
     return true;
   }
   if (qp.state != QpState::RTS || qp.sq_oldest == qp.sq_posted) return false;
@@ -210,7 +297,9 @@ bool FakeNic::work_on(Qp& qp) {
   unsigned blocks = 1;
   const uint16_t index = qp.sq_oldest;
   const auto wqe = fetch(qp, index, blocks, outcome);
-  if (wqe) outcome = transfer(qp, *wqe);
+  if (wqe) outcome = is(qp, hwif::QpType::UD) ? send_datagram(qp, *wqe) : transfer(qp, *wqe);
+  // UC: what the peer does not take is lost, and done when it left (wire.md §2.16).
+  if (is(qp, hwif::QpType::UC) && outcome.retry) outcome = {};
   if (outcome.retry) {
     using A = hwif::QpAttributes;
     unsigned& tries = outcome.rnr ? qp.rnr_retries : qp.retries;
@@ -228,7 +317,12 @@ bool FakeNic::work_on(Qp& qp) {
   qp.retries = 0;
   qp.rnr_retries = 0;
   qp.sq_oldest = static_cast<uint16_t>(qp.sq_oldest + blocks);
-  if (outcome.status != CqeStatus::SUCCESS) fail_qp(qp, outcome.vendor);
+  if (outcome.status != CqeStatus::SUCCESS && !is(qp, hwif::QpType::RC)) {
+    qp.state = QpState::SQE;
+    qp.cause = outcome.vendor;
+  } else if (outcome.status != CqeStatus::SUCCESS) {
+    fail_qp(qp, outcome.vendor);
+  }
   complete_send(qp, wqe ? *wqe : Wqe{}, index, outcome);
   return true;
 }
@@ -247,21 +341,70 @@ CqeStatus local_status(VendorStatus check) {
 
 }  // namespace
 
+// Fills the pieces in order.
+VendorStatus FakeNic::scatter(const Qp& qp, const std::vector<hwif::Sge>& sges,
+                              std::span<uint8_t> data) {
+  for (const hwif::Sge& sge : sges) {
+    const size_t n = std::min<size_t>(data.size(), sge.get<hwif::Sge::length>());
+    const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
+                              sge.get<hwif::Sge::va>(), data.first(n), true, false);
+    if (check != VendorStatus::NONE) return check;
+    data = data.subspan(n);
+  }
+  return VendorStatus::NONE;
+}
+
+// What a SEND or WRITE takes along.
+VendorStatus FakeNic::read_data(const Qp& qp, const Wqe& wqe, std::vector<uint8_t>& payload) {
+  payload = wqe.inline_bytes;
+  for (const hwif::Sge& sge : wqe.sges) {
+    const size_t at = payload.size();
+    payload.resize(at + sge.get<hwif::Sge::length>());
+    const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
+                              sge.get<hwif::Sge::va>(), std::span(payload).subspan(at), false, false);
+    if (check != VendorStatus::NONE) return check;
+  }
+  return VendorStatus::NONE;
+}
+
+// Executes an atomic at the responder; the value that was there becomes the payload.
+FakeNic::Outcome FakeNic::atomic(const Wqe& wqe, std::span<uint8_t> payload, Qp& peer) {
+  const uint64_t va = wqe.remote.get<hwif::SqWqeRemote::va>();
+  const uint32_t rkey = wqe.remote.get<hwif::SqWqeRemote::rkey>();
+  const auto refuse = [&](VendorStatus cause, EqeType event, CqeStatus status, VendorStatus nak) {
+    fail_qp(peer, cause);
+    async_event(peer.function, event, peer.number, cause);
+    return Outcome{status, nak, false, false};
+  };
+  if (va % 8 != 0) {
+    return refuse(VendorStatus::RECV_ATOMIC_ALIGNMENT, EqeType::QP_REQ_ERROR,
+                  CqeStatus::REM_INV_REQ_ERR, VendorStatus::NAK_INVALID_REQUEST);
+  }
+  const auto check = access(peer.function, peer.pd, rkey, va, payload, false, true, true);
+  if (check != VendorStatus::NONE) {
+    return refuse(check, EqeType::QP_ACCESS_ERROR, CqeStatus::REM_ACCESS_ERR,
+                  VendorStatus::NAK_REMOTE_ACCESS);
+  }
+  uint64_t value = 0;
+  std::memcpy(&value, payload.data(), sizeof value);
+  const bool swaps = wqe.control.get<hwif::SqWqeControl::opcode>() == WrOpcode::CMP_SWAP;
+  if (swaps && value != wqe.compare) return {};
+  value = swaps ? wqe.swap_or_add : value + wqe.swap_or_add;
+  access(peer.function, peer.pd, rkey, va, {reinterpret_cast<uint8_t*>(&value), sizeof value}, true,
+         true, true);
+  return {};
+}
+
 FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
   using A = hwif::QpAttributes;
   using V = hwif::AddressVector;
   const WrOpcode opcode = wqe.control.get<hwif::SqWqeControl::opcode>();
   if (opcode == WrOpcode::NOP) return {};
-  std::vector<uint8_t> payload = wqe.inline_bytes;
-  if (opcode != WrOpcode::READ) {
-    for (const hwif::Sge& sge : wqe.sges) {
-      const size_t at = payload.size();
-      payload.resize(at + sge.get<hwif::Sge::length>());
-      const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
-                                sge.get<hwif::Sge::va>(), std::span(payload).subspan(at), false,
-                                false);
-      if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
-    }
+  std::vector<uint8_t> payload;
+  const bool fetches = opcode == WrOpcode::READ || is_atomic(opcode);
+  if (!fetches) {
+    const auto check = read_data(qp, wqe, payload);
+    if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
   } else {
     payload.resize(wqe.control.get<hwif::SqWqeControl::length>());
     for (const hwif::Sge& sge : wqe.sges) {
@@ -284,7 +427,11 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
                         (peer.state == QpState::RTR || peer.state == QpState::RTS ||
                          peer.state == QpState::SQD);
   if (!receives) return nothing;
-  if (peer.expected_psn != qp.next_psn) {
+  if (!peer.exists || peer.params.get<hwif::CreateQpParams::qp_type>() !=
+                          qp.params.get<hwif::CreateQpParams::qp_type>()) {
+    return nothing;
+  }
+  if (is(qp, hwif::QpType::RC) && peer.expected_psn != qp.next_psn) {
     violation("PSNs of the two ends differ");
     return nothing;
   }
@@ -294,16 +441,9 @@ FakeNic::Outcome FakeNic::transfer(Qp& qp, const Wqe& wqe) {
   const auto packets = static_cast<uint32_t>(std::max<size_t>(1, (payload.size() + mtu - 1) / mtu));
   qp.next_psn = (qp.next_psn + packets) & 0xffffff;
   peer.expected_psn = qp.next_psn;
-  if (opcode == WrOpcode::READ && outcome.status == CqeStatus::SUCCESS) {
-    size_t at = 0;
-    for (const hwif::Sge& sge : wqe.sges) {
-      const uint32_t n = sge.get<hwif::Sge::length>();
-      const auto check = access(qp.function, qp.pd, sge.get<hwif::Sge::lkey>(),
-                                sge.get<hwif::Sge::va>(), std::span(payload).subspan(at, n), true,
-                                false);
-      if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
-      at += n;
-    }
+  if (fetches && outcome.status == CqeStatus::SUCCESS) {
+    const auto check = scatter(qp, wqe.sges, payload);
+    if (check != VendorStatus::NONE) return {local_status(check), check, false, false};
   }
   return outcome;
 }
@@ -320,13 +460,25 @@ FakeNic::Outcome FakeNic::deliver(const Wqe& wqe, std::span<uint8_t> payload, Fa
   const bool write = opcode == WrOpcode::WRITE || opcode == WrOpcode::WRITE_IMM;
   const bool read = opcode == WrOpcode::READ;
   const auto rights = peer.attributes.get<hwif::QpAttributes::rights>();
-  if ((write && !rights.get<R::remote_write>()) || (read && !rights.get<R::remote_read>())) {
+  if (is(peer, hwif::QpType::UC)) {
+    // Silence, whatever is wrong, and the queue pair stays.
+    if (write && (!rights.get<R::remote_write>() ||
+                  target.check_key(peer.function, peer.pd, wqe.remote.get<hwif::SqWqeRemote::rkey>(),
+                                   wqe.remote.get<hwif::SqWqeRemote::va>(), payload.size(), true,
+                                   true) != VendorStatus::NONE)) {
+      return {};
+    }
+    if (takes_receive(opcode) && !target.has_receive(peer)) return {};
+  }
+  if ((write && !rights.get<R::remote_write>()) || (read && !rights.get<R::remote_read>()) ||
+      (is_atomic(opcode) && !rights.get<R::remote_atomic>())) {
     target.fail_qp(peer, VendorStatus::RECV_ACCESS_FLAG);
     target.async_event(peer.function, EqeType::QP_REQ_ERROR, peer.number,
                        VendorStatus::RECV_ACCESS_FLAG);
     return {CqeStatus::REM_INV_REQ_ERR, VendorStatus::NAK_INVALID_REQUEST, false, false};
   }
-  if (takes_receive(opcode) && peer.rq_taken == peer.rq_posted) {
+  if (is_atomic(opcode)) return target.atomic(wqe, payload, peer);
+  if (takes_receive(opcode) && !target.has_receive(peer)) {
     return {CqeStatus::SUCCESS, VendorStatus::NONE, true, true};
   }
   if (write || read) {
@@ -357,17 +509,8 @@ FakeNic::Outcome FakeNic::receive(Qp& peer, const Wqe& wqe, std::span<uint8_t> p
   if (receive && with_data && room < payload.size()) {
     local = {CqeStatus::LOC_LEN_ERR, VendorStatus::RECV_TOO_SHORT, false, false};
   } else if (receive && with_data) {
-    std::span<uint8_t> rest = payload;
-    for (const hwif::Sge& sge : receive->sges) {
-      const size_t n = std::min<size_t>(rest.size(), sge.get<hwif::Sge::length>());
-      const auto check = access(peer.function, peer.pd, sge.get<hwif::Sge::lkey>(),
-                                sge.get<hwif::Sge::va>(), rest.first(n), true, false);
-      if (check != VendorStatus::NONE) {
-        local = {local_status(check), check, false, false};
-        break;
-      }
-      rest = rest.subspan(n);
-    }
+    const auto check = scatter(peer, receive->sges, payload);
+    if (check != VendorStatus::NONE) local = {local_status(check), check, false, false};
   }
   const CqeOpcode done = opcode == WrOpcode::WRITE_IMM  ? CqeOpcode::RECV_WRITE_IMM
                          : opcode == WrOpcode::SEND_IMM ? CqeOpcode::RECV_IMM
@@ -386,9 +529,11 @@ FakeNic::Outcome FakeNic::receive(Qp& peer, const Wqe& wqe, std::span<uint8_t> p
   return {};
 }
 
-// ERR: everything posted, unsignaled ones too, in order.
+// ERR: everything posted, unsignaled ones too, in order. SQE: what was to be sent.
 void FakeNic::flush(Qp& qp) {
-  const Outcome flushed{CqeStatus::WR_FLUSH_ERR, VendorStatus::FLUSH, false, false};
+  const bool sends_only = qp.state == QpState::SQE;
+  const Outcome flushed{CqeStatus::WR_FLUSH_ERR,
+                        sends_only ? VendorStatus::FLUSH_SQE : VendorStatus::FLUSH, false, false};
   while (qp.exists && qp.sq_oldest != qp.sq_posted) {
     Outcome unused;
     unsigned blocks = 1;
@@ -398,7 +543,7 @@ void FakeNic::flush(Qp& qp) {
     if (wqe && wqe->control.get<hwif::SqWqeControl::opcode>() == WrOpcode::NOP) continue;
     complete_send(qp, wqe ? *wqe : Wqe{}, index, flushed);
   }
-  while (qp.rq_taken != qp.rq_posted) {
+  while (!sends_only && qp.rq_taken != qp.rq_posted) {
     Outcome unused;
     const auto receive = fetch_receive(qp, unused);
     complete_receive(qp, receive.value_or(Receive{}), CqeOpcode::RECV, 0, 0, false, flushed);
