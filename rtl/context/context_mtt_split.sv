@@ -38,8 +38,9 @@ module context_mtt_split (
   assign checked_ready_o = part_free && !first;
 
   always_comb begin
-    addr = second_q ? checked_i.addr + 64'(room) : checked_i.addr;
-    page_index = 52'(addr >> checked_i.page_shift);
+    // the second part begins at the boundary
+    addr = {checked_i.addr[63:12] + 52'(second_q), second_q ? 12'd0 : checked_i.addr[11:0]};
+    page_index = addr[63:12] >> 5'(checked_i.page_shift - 5'd12);    // pages have 4 KB at least
 
     part.status = checked_i.status;
     part.last = !first;
