@@ -30,7 +30,7 @@ package roci_config_pkg;
   localparam int unsigned DMA_READS = 64;          // outstanding AXI reads
   localparam int unsigned DMA_WRITES = 32;         // outstanding AXI writes
   localparam int unsigned WQE_LANDING_BLOCKS = 32;   // fetched SQ blocks on their way
-  localparam int unsigned TX_DESCRIPTORS = 32;     // decided packets waiting for payload
+  localparam int unsigned TX_DESCRIPTORS = 16;     // decided packets waiting for payload
   localparam int unsigned PAYLOAD_LANDING_BYTES = 8192;
   localparam int unsigned MTT_MISSES = 16;         // outstanding translation fetches
   localparam int unsigned MTT_CACHE_BITS = 8;      // 256 cached page addresses

@@ -96,6 +96,8 @@ module packet_tx_decide #(
   // ------------------------------------------------- entry: to the check and into the waiting line
   logic waiting_in_ready;
   logic item_has_to_check;
+  logic xlat_valid, xlat_ready;
+  roci_pkg::xlat_req_t xlat;
   logic first_q;                     // the next item begins a packet
   logic enter;
   logic [$bits(waiting_t)-1:0] waiting_bits;
@@ -104,10 +106,26 @@ module packet_tx_decide #(
   waiting_t waiting_in;
 
   assign item_has_to_check = item_i.has_piece;
-  assign item_ready_o = ready_o && waiting_in_ready && (xlat_ready_i || !item_has_to_check);
-  assign xlat_valid_o = item_valid_i && item_has_to_check && waiting_in_ready && ready_o;
-  assign xlat_o = '{piece: item_i.piece, fn: item_i.desc.fn, pd: item_i.desc.pd,
-                    qp: item_i.desc.qp};
+  assign item_ready_o = ready_o && waiting_in_ready && (xlat_ready || !item_has_to_check);
+  assign xlat_valid = item_valid_i && item_has_to_check && waiting_in_ready && ready_o;
+  assign xlat = '{piece: item_i.piece, fn: item_i.desc.fn, pd: item_i.desc.pd,
+                  qp: item_i.desc.qp};
+
+  // Timing: which packet comes and whether the check takes it are not decided in one cycle. In `wide` a
+  // cycle counts more.
+  if (roci_config_pkg::IS_WIDE) begin : gen_direct
+    assign xlat_ready = xlat_ready_i;
+    assign xlat_valid_o = xlat_valid;
+    assign xlat_o = xlat;
+  end else begin : gen_sliced
+    logic [$bits(roci_pkg::xlat_req_t)-1:0] xlat_bits;
+    common_half_slice #(.WIDTH($bits(roci_pkg::xlat_req_t))) u_xlat (
+      .clk_i, .rst_i,
+      .in_valid_i(xlat_valid), .in_ready_o(xlat_ready), .in_i(xlat),
+      .out_valid_o(xlat_valid_o), .out_ready_i(xlat_ready_i), .out_o(xlat_bits)
+    );
+    assign xlat_o = roci_pkg::xlat_req_t'(xlat_bits);
+  end
   assign waiting_in = '{last: item_i.last, has_piece: item_i.has_piece, desc: item_i.desc};
 
   common_fifo #(.WIDTH($bits(waiting_t)), .DEPTH(ITEMS)) u_waiting (
