@@ -7,7 +7,7 @@
 # builds all of them.
 #
 # If tests/unit/<folder>/<module>_tb.sv exists, module <module>_tb is the top instead (a thin
-# wrapper).
+# wrapper). A test that is too long for one file goes on in <module>_cases_<topic>.cpp.
 #
 # Lines in the test file choose configurations and parameters (one executable set per line):
 #   // model: configs=wide,narrow args=-GDEPTH=4 args=-GWIDTH=7 name=small
@@ -55,6 +55,7 @@ function(roci_unit_test test)
   get_filename_component(module ${test} NAME_WE)
   string(REGEX REPLACE "_test$" "" module ${module})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${test})
+  file(GLOB cases CONFIGURE_DEPENDS ${folder_path}/${module}_cases_*.cpp)
   set(tb ${folder_path}/${module}_tb.sv)
   set(dut ${PROJECT_SOURCE_DIR}/rtl/${folder}/${module}.sv)
   if(EXISTS ${tb})
@@ -121,7 +122,7 @@ function(roci_unit_test test)
       roci_model(${name}_model TOP ${top} CONFIG ${model_config} SOURCES ${source}
         FOLDERS ${folder_path} ${PROJECT_SOURCE_DIR}/tests/unit/harness
         ARGS --x-assign unique --x-initial unique ${trace} ${args} ${structs})
-      add_executable(${name} ${test})
+      add_executable(${name} ${test} ${cases})
       set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unit)
       target_compile_definitions(${name} PRIVATE DUT_HEADER="V${top}.h" DUT_CLASS=V${top}
         ROCI_CONFIG_NAME="${config}" ROCI_CONFIG_WIDE=${is_wide} ${definitions})

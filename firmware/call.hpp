@@ -206,8 +206,8 @@ void free_mr(unsigned index);
 void free_pd(unsigned index);
 /// The queue pair does not use its entry of the P_Key table any more.
 void release_pkey(Qp& qp);
-/// The rest of MODIFY_QP (to RESET, or from SQE to RTS) and of REREG_MR behind their fences. Regions: to be
-/// given back then.
+/// The rest of MODIFY_QP (to RESET, or from SQE to RTS) and of REREG_MR behind their fences. Regions: to
+/// be given back then.
 QpRegions finish_modify_qp(unsigned index, Reply& reply);
 void finish_rereg_mr(unsigned index, Slot& slot, Reply& reply);
 

@@ -11,9 +11,9 @@
 //   everything before the failure completes. ACKNOWLEDGE packets pass always: the NAK that answers a
 //   refused response has its very PSN. The poison ends with INIT, the way out of RESET:
 //   items of the old life are gone by then; that of requests also with SQE → RTS, for the same reason;
-// - ERR and SQE poison all requests of their QP: none is decided any more, so that nothing reads the program's
-//   memory behind the flush (packet_tx_drain waits for those that are decided). Responses pass: the
-//   ones before a fatal NAK are still sent in ERR (architecture.md 3.2);
+// - ERR and SQE poison all requests of their QP: none is decided any more, so that nothing reads the
+//   program's memory behind the flush (packet_tx_drain waits for those that are decided). Responses
+//   pass: the ones before a fatal NAK are still sent in ERR (architecture.md 3.2);
 // - a request waits here until its source has judged the refusal: a retransmission that was overtaken
 //   by its acknowledgement may find its region gone. It vanishes and poisons nothing;
 // - so does a response to a READ that was answered to its end before: its requester may have gone on

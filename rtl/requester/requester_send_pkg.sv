@@ -62,7 +62,7 @@ package requester_send_pkg;
     roci_pkg::psn_t next_psn;
     roci_pkg::psn_t max_psn;         // one past the highest PSN ever sent
     roci_pkg::psn_t resume_psn;      // packets below it are not sent again; never below next_psn
-    roci_pkg::psn_t read_end_psn;    // one past the last READ response or atomic, or acknowledged up to here
+    roci_pkg::psn_t read_end_psn;    // one past the last READ response or atomic, or acked_psn
     roci_pkg::read_ordinal_t read_ordinal;
     // Largest packets that may be unacknowledged, log2 of bytes: of those before mark_psn, and of the one
     // before it and those from it on. When all before the mark are acknowledged it moves on.

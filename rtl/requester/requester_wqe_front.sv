@@ -22,8 +22,8 @@
 // A WQE with an address vector (UD) has its SGEs or inline bytes from byte 80 on: they begin in the
 // second block, behind the vector's last 16 bytes.
 //
-// Does not: look at epochs or states; know types of QPs. Neighbours: queue_wqe_fetch → here → requester_send_rows
-// (WQEs), requester_sge_walk (SGEs). Layouts: sq_wqe_* of hwif/queues.toml.
+// Does not: look at epochs or states; know types of QPs. Neighbours: queue_wqe_fetch → here →
+// requester_send_rows (WQEs), requester_sge_walk (SGEs). Layouts: sq_wqe_* of hwif/queues.toml.
 `default_nettype none
 
 module requester_wqe_front (

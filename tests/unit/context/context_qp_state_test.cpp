@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
 // context_qp_state: a table of states against a map; each change is broadcast once; hardware only
-// ever moves live QPs to ERR, or from RTS and SQD to SQE; firmware's compare and set tells the state before; an event per change
-// to ERR that asked for one.
+// ever moves live QPs to ERR, or from RTS and SQD to SQE; firmware's compare and set tells the state
+// before; an event per change to ERR that asked for one.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

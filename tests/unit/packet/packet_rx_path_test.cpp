@@ -2,8 +2,8 @@
 //
 // The receive path from the MAC to the queue pair (ethernet_rx to packet_rx_dispatch) on all vectors
 // of the frame file: a good frame of RC, UC or UD reaches the queue pair that it is for, on the side it
-// is for, with every field as the file lists it and its payload; a frame of another class or a wrong one is
-// dropped without a trace, by the counter that says why.
+// is for, with every field as the file lists it and its payload; a frame of another class or a wrong
+// one is dropped without a trace, by the counter that says why.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause-Patent
 //
-// packet_tx_drain against lists of packets: a QP in ERR or SQE is told as soon as what was decided up to the
-// cycle of the broadcast has left, not before, in order; the fence sees it from the next cycle on, in its
-// own colour, until it is taken; numbers wrap.
+// packet_tx_drain against lists of packets: a QP in ERR or SQE is told as soon as what was decided up to
+// the cycle of the broadcast has left, not before, in order; the fence sees it from the next cycle on,
+// in its own colour, until it is taken; numbers wrap.
 // model: configs=wide,narrow
 #include DUT_HEADER
 

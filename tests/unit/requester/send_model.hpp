@@ -29,8 +29,8 @@ enum Op : std::uint8_t {
 
 // vendor_status of malformed WQEs (queues.toml).
 enum Vendor : std::uint8_t {
-  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadGid = 5, kBadInline = 7,
-  kBadAtomic = 8
+  kFine = 0, kBadOpcode = 1, kBadBlocks = 2, kBadSgeCount = 3, kBadLength = 4, kBadGid = 5,
+  kBadInline = 7, kBadAtomic = 8
 };
 
 constexpr unsigned kMaxSgeRead = ROCI_CONFIG_WIDE ? 4 : 1;
