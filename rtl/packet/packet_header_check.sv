@@ -94,7 +94,7 @@ module packet_header_check (
       dgid_known = dgid_known || (port_i.gid_valid[g] && port_i.gid[g] == dgid);
     end
     // groups are a matter of UD (wire.md 1.2): QP 0xffffff and a multicast GID, both or none
-    dgid_multicast = dgid[127:120] == 8'hff && info.deth;
+    dgid_multicast = dgid[127:120] == 8'hff;
 
     result_valid_o = last_q;
     result_o = '0;
@@ -104,7 +104,8 @@ module packet_header_check (
     result_o.tver = header_q[8*41+:4] != 4'd0;
     result_o.gid = !dgid_known && !port_i.promiscuous;
     result_o.opcode = !info.known;
-    result_o.dest_qp = dest_qpn == 24'd0 || (dest_qpn == 24'hffffff) != dgid_multicast;
+    result_o.dest_qp = dest_qpn == 24'd0 || (dest_qpn == 24'hffffff) != dgid_multicast
+                       || (dgid_multicast && !info.deth);
   end
 
 endmodule

@@ -274,7 +274,8 @@ inline std::vector<pkg::tx_item_t> packet(const Wqe& w, const Context& c, std::u
   d.va = w.va + (read ? offset : 0);
   d.rkey = w.rkey;
   d.dma_length = static_cast<std::uint32_t>(rest);
-  d.imm = w.imm;
+  // as a number whose first byte goes first; what is no immediate data is a number already
+  d.imm = w.has_imm() ? __builtin_bswap32(w.imm) : w.imm;
   d.syndrome = 0;
   d.msn = 0;
   std::vector<pkg::tx_item_t> items;
