@@ -3,6 +3,7 @@
 // The conformance suite as a program: plays scenarios against the RTL NIC and tells what came of
 // them. `make conformance` runs all.
 #include "conformance/bench.hpp"
+#include "conformance/fault_port.hpp"
 #include "conformance/recorder.hpp"
 #include "conformance/report.hpp"
 #include "conformance/rtl_device.hpp"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: roci-conformance [SCENARIO…] [--config wide|narrow] [--seed S] [--pcap FILE]\n"
-    "                        [--captures DIR] [--json FILE] [--list] [--quiet]\n";
+    "                        [--captures DIR] [--json FILE] [--fault NAME] [--list] [--quiet]\n";
 
 constexpr const char* kHelp =
     "\n"
@@ -38,6 +39,8 @@ constexpr const char* kHelp =
     "  --captures DIR  a capture of each that failed: DIR/17.pcapng\n"
     "  --json FILE     {\"scenarios\":[{\"id\":17,\"name\":\"\",\"verdict\":\"pass|fail\","
     "\"seen\":\"\"}]}\n"
+    "  --fault NAME    spoils what the device sends, to show that scenarios find it: status 0 if all of\n"
+    "                  those that are played fail\n"
     "  --list          only tells which there are\n"
     "  --quiet         no progress on stderr\n"
     "Exit status 0: all passed; 1: one failed; 2: wrong options.\n";
@@ -46,7 +49,7 @@ struct Options {
   std::vector<unsigned> scenarios;
   sim::ChipConfig chip = sim::ChipConfig::wide;
   uint64_t seed = 1;
-  std::string pcap, captures, json;
+  std::string pcap, captures, json, fault;
   bool list = false;
   bool quiet = false;
 };
@@ -96,6 +99,14 @@ Options parse(int argc, char** argv) {
         options.captures = value;
       } else if (option == "--json") {
         options.json = value;
+      } else if (option == "--fault") {
+        const auto faults = FaultPort::names();
+        if (std::find(faults.begin(), faults.end(), value) == faults.end()) {
+          std::string all;
+          for (const std::string& name : faults) all += " " + name;
+          throw std::invalid_argument("no fault: " + value + "; there are" + all);
+        }
+        options.fault = value;
       } else {
         throw std::invalid_argument("unknown: " + option + " " + value);
       }
@@ -115,7 +126,9 @@ Result play(const Scenario& scenario, const Options& options) {
   std::string failed;
   try {
     const auto device = make_rtl_device(options.chip, options.seed);
-    Recorder wire(device->wire());
+    std::optional<FaultPort> faulty;
+    if (!options.fault.empty()) faulty.emplace(device->wire(), options.fault);
+    Recorder wire(faulty ? static_cast<FramePort&>(*faulty) : device->wire());
     {
       Bench bench(*device, wire, options.seed * 1000 + scenario.id);
       try {
@@ -175,7 +188,8 @@ int run(const Options& options) {
     file.close();
     if (!file) throw std::runtime_error("cannot write " + options.json);
   }
-  return static_cast<size_t>(passed) == results.size() ? 0 : 1;
+  // what must not pass: everything with a fault, nothing without
+  return static_cast<size_t>(passed) == (options.fault.empty() ? results.size() : 0) ? 0 : 1;
 }
 
 }  // namespace

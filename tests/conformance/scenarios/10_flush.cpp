@@ -15,7 +15,8 @@ void play(Bench& bench) {
     // every third one is signaled
     link.post(IBV_WR_RDMA_WRITE, memory->sge(0, 64), n, n % 3 == 0 ? IBV_SEND_SIGNALED : 0);
   }
-  for (uint64_t n = 0; n < kPosted; ++n) link.must_come("a WRITE");
+  const auto sent = link.collect();  // all, or as many as it keeps in flight
+  bench.require(sent.size() > kBad, "WRITE p+4 is sent: " + link.tell(sent));
   link.send(link.ack(link.p(kBad), syndrome::nak_remote_access, kBad));
 
   link.sent(0);
