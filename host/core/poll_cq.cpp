@@ -196,8 +196,10 @@ inline void Cq::fill_in(const Completion& completion, ibv_wc& wc) const noexcept
   wc.status = static_cast<ibv_wc_status>(status);
   wc.opcode = told.opcode;
   wc.vendor_err = static_cast<uint32_t>(cqe.get<Cqe::vendor_status>());
-  wc.byte_len = cqe.get<Cqe::byte_len>();
-  wc.imm_data = cqe.get<Cqe::imm_or_key>();
+  // byte_len and imm_data lie side by side here and there: one store.
+  static_assert(Cqe::byte_len::AT == 64 && Cqe::imm_or_key::AT == 96 &&
+                offsetof(ibv_wc, imm_data) == offsetof(ibv_wc, byte_len) + 4);
+  std::memcpy(reinterpret_cast<char*>(&wc) + offsetof(ibv_wc, byte_len), &cqe.words[1], 8);
   wc.qp_num = cqe.get<Cqe::qpn>();
   wc.src_qp = cqe.get<Cqe::src_qp_or_srqn>();
   wc.wc_flags = told.flags | (cqe.get<Cqe::grh_present>() ? unsigned{IBV_WC_GRH} : 0u);

@@ -29,7 +29,7 @@ int Qp::post_recv(ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
       break;
     }
     const uint32_t at = rq_.head & rq_.mask;
-    wqe::receive(rq_.ring + (size_t{at} << rq_.stride_log2), at, wr->sg_list,
+    wqe::receive(rq_.ring + (size_t{at} << rq_.stride_log2), rq_.head, wr->sg_list,
                  static_cast<unsigned>(wr->num_sge));
     rq_.wr_id[at] = wr->wr_id;
     ++rq_.head;

@@ -342,7 +342,7 @@ TEST_CASE("regions: what the device is told") {
   CHECK(nic.mpt(lkey)->get<E::rights>().words[0] == 5);
   CHECK(host.device->dma_map().bytes() == 3 * P);
   mr.reregister(IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, ALL_ACCESS);
-  CHECK(nic.mpt(lkey)->get<E::rights>().words[0] == 7);
+  CHECK(nic.mpt(lkey)->get<E::rights>().words[0] == 15);
   Pd other(host.context);
   mr.reregister(IBV_REREG_MR_CHANGE_PD, &other, nullptr, 0, 0);
   CHECK(nic.mpt(lkey)->get<E::pd>() == other.number());

@@ -252,11 +252,11 @@ class Qp {
     return info.wr_id;
   }
   uint64_t complete_recv(uint32_t cookie) noexcept {
-    if (rq_.srq != nullptr) [[unlikely]] return rq_.srq->complete(cookie);
-    const uint64_t wr_id = rq_.wr_id[cookie & rq_.mask];
-    // A receive queue completes in order.
-    rq_.completed.store(rq_.completed.load(std::memory_order_relaxed) + 1,
-                        std::memory_order_release);
+    const uint64_t* const wr_ids = rq_.wr_id.get();
+    if (wr_ids == nullptr) [[unlikely]] return rq_.srq->complete(cookie);
+    const uint64_t wr_id = wr_ids[cookie & rq_.mask];
+    // A receive queue completes in order, and the cookie of an entry is its index.
+    rq_.completed.store(cookie + 1, std::memory_order_release);
     return wr_id;
   }
   // For polling after the device died: the next request that never completed.
