@@ -16,7 +16,7 @@ Harness: two chains of registers. One is shifted in by a pin and drives the inpu
 other folds all its outputs into one pin (XOR of output and neighbour). So a chip of hundreds of ports
 needs five pins, nothing can be optimised away, and every path from and to a port is timed from
 register to register as on a board with registered pins. It costs one FF per port bit, one LUT4 per
-output. `cpu_clk_i` is the core clock halved, with edges that coincide (architecture.md 6), so a path
+output. `cpu_clk_i` is the core clock halved, with edges that coincide, so a path
 between the two has one core cycle. The figure is the core clock at which all of them are met.
 
 nextpnr runs as WebAssembly: the whole chip takes an hour or more, about 2 GB. Its log is
