@@ -106,7 +106,7 @@ class Link {
   /// As next(), but it has to come.
   Packet must_come(const std::string& what, Time within = 200 * kMicrosecond);
   /// All until the line is quiet.
-  std::vector<Packet> collect(Time quiet = 20 * kMicrosecond);
+  std::vector<Packet> collect(Time quiet = 50 * kMicrosecond);
   /// What they are: "NAK 0x60 E, 3 ACK E+4 to E+6".
   std::string tell(const std::vector<Packet>& packets) const;
   std::string tell(const Packet& packet) const;

@@ -66,8 +66,8 @@ class Peer {
   void pass(Time until);
   /// The next frame, or nothing if none comes in this time.
   std::optional<Packet> next(Time within);
-  /// What comes until the line was quiet for this time.
-  std::vector<Packet> collect(Time quiet = 20 * kMicrosecond);
+  /// What comes until the line was quiet for this time, in which what was sent has to leave, too.
+  std::vector<Packet> collect(Time quiet = 50 * kMicrosecond);
 
   /// What was wrong with frames of the device, whichever script runs: fields that no device may send
   /// like that (wire.md 1).
