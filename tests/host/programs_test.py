@@ -121,7 +121,7 @@ def pingpong(bench):
             server, client = bench.pair(program, "-n", "100", "-g", gid, *options)
             assert "100 iters" in server and "100 iters" in client, server + client
     # Without -g there is no GRH: the answer names the cure.
-    server, client = bench.pair(program, "-n", "1", status=1)
+    server, client = bench.pair("ibv_rc_pingpong", "-n", "1", status=1)
     assert "Failed to modify QP to RTR" in server + client, server + client
     assert "pass -g" in server + client, server + client
 
