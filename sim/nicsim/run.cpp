@@ -189,6 +189,7 @@ class Watch {
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
+  ~Watch() = default;
 
   // Has the server tell what clients do.
   void serve(std::vector<ServedNic>& served) {
@@ -212,6 +213,7 @@ class Watch {
 
   std::vector<std::string> names() const {
     std::vector<std::string> out;
+    out.reserve(places_.size());
     for (const auto& place : places_) out.push_back(place.name);
     return out;
   }

@@ -31,7 +31,7 @@ class Ah final : public ibv_ah {
   const Pd& domain() const noexcept { return pd_; }
 
  private:
-  std::byte tail_[TAIL_BYTES]{};
+  [[maybe_unused]] std::byte tail_[TAIL_BYTES]{};
   Pd& pd_;
   hwif::AddressVector vector_;
 };
